@@ -1,0 +1,158 @@
+"""Budgets that are promises: the worst case is reserved before a call and settled after it.
+
+A `Budget` is the limit; a `Ledger` holds one run to it. `reserve` lets a call start only if everything spent,
+everything in flight at its worst, and this call at its worst stay within every limit. When only the calls in flight
+stand in the way, it waits for them to settle (they usually take less than their worst case); when even an idle ledger
+could not pay, it refuses. So no limit is ever passed, however many calls run at once, as long as an endpoint keeps to
+`max_tokens` and to the prompt bound of `Request`; one that does not is counted in `Ledger.overruns`, and nothing starts
+after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from math import isfinite
+
+from archon.errors import BudgetExceeded, ConfigError, UnknownPrice
+from archon.models.protocol import Price, Request
+from archon.types import Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The most that a run may spend; None leaves that measure unlimited. Cached answers cost nothing."""
+
+    tokens: int | None = None
+    """Prompt plus completion tokens."""
+    usd: float | None = None
+    seconds: float | None = None
+    """Wall seconds from the ledger's start; a call still running then is cancelled."""
+    calls: int | None = None
+    """Completions; a request with n=8 is 8 calls."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value is not None and not (isfinite(value) and value >= 0):
+                raise ConfigError(f"budget {each.name}={value!r}: must be a finite number of at least 0, or left out")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worst:
+    """The most that one request can take."""
+
+    calls: int
+    tokens: int
+    usd: float | None
+
+    @classmethod
+    def of(cls, request: Request, price: Price | None) -> Worst:
+        """Return the worst case of a request: its prompt's bound for each completion, every completion at its limit.
+
+        The prompt is counted n times because an endpoint that lacks n is asked n times.
+        """
+        prompt = request.prompt_tokens_bound * request.n
+        completion = request.max_tokens * request.n
+        usd = None
+        if price is not None:
+            dearest = max(price.prompt_usd, price.cached_prompt_usd or 0.0)
+            usd = (prompt * dearest + completion * price.completion_usd) / 1e6
+        return cls(calls=request.n, tokens=prompt + completion, usd=usd)
+
+    def plus(self, *others: Worst) -> Worst:
+        """Return the sum; an unknown price counts 0, since only a ledger without a dollar limit lets one in."""
+        return Worst(
+            calls=self.calls + sum(other.calls for other in others),
+            tokens=self.tokens + sum(other.tokens for other in others),
+            usd=(self.usd or 0.0) + sum(other.usd or 0.0 for other in others),
+        )
+
+    def exceeds(self, worst: Worst) -> bool:
+        """Return whether a charge is above the worst case it was reserved at (1e-9 relative for float dollars)."""
+        over_usd = self.usd is not None and worst.usd is not None and self.usd > worst.usd * (1 + 1e-9)
+        return self.calls > worst.calls or self.tokens > worst.tokens or over_usd
+
+
+class Ledger:
+    """The account of one run. It belongs to one event loop; every method is atomic between awaits."""
+
+    def __init__(self, budget: Budget | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.budget = budget or Budget()
+        self.spent = Usage()
+        """Everything settled so far, as the endpoints reported it."""
+        self.overruns = 0
+        """Settled calls that took more than their worst case."""
+        self._charged = Worst(calls=0, tokens=0, usd=0.0)
+        self._held: dict[int, Worst] = {}
+        self._waiting: list[asyncio.Future[None]] = []
+        self._ids = itertools.count()
+        self._clock = clock
+        self._start_s = clock()
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Return the wall seconds until the deadline, or None without one."""
+        return None if self.budget.seconds is None else self._start_s + self.budget.seconds - self._clock()
+
+    async def reserve(self, worst: Worst, *, model: str = "") -> int:
+        """Hold a call's worst case and return the reservation's id; wait while calls in flight stand in the way.
+
+        Raises:
+            UnknownPrice: there is a dollar limit and the call has no price.
+            BudgetExceeded: the call's worst case does not fit into what is left.
+        """
+        if self.budget.usd is not None and worst.usd is None:
+            raise UnknownPrice(
+                f"model {model!r} has no known price, so a budget of ${self.budget.usd} cannot be kept: "
+                "set its price in dollars per million tokens, or leave the dollar budget out"
+            )
+        while (limit := self._obstacle(worst, self._charged.plus(*self._held.values()))) is not None:
+            if (limit := self._obstacle(worst, self._charged)) is not None:
+                raise BudgetExceeded(f"the next call to {model!r} could pass the budget of {limit}; it was not made")
+            await self._settling()
+        reservation = next(self._ids)
+        self._held[reservation] = worst
+        return reservation
+
+    def settle(self, reservation: int, usage: Usage) -> None:
+        """Give a reservation back and charge what the call really took; what is not known is charged at its worst."""
+        worst = self._held.pop(reservation)
+        tokens = worst.tokens if usage.paid_tokens is None else usage.paid_tokens
+        usd = worst.usd if usage.paid_usd is None else usage.paid_usd
+        charge = Worst(calls=usage.paid_calls, tokens=tokens, usd=usd)
+        self.overruns += charge.exceeds(worst)
+        self._charged = self._charged.plus(charge)
+        self.spent = self.spent + usage
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+        self._waiting.clear()
+
+    def _obstacle(self, worst: Worst, taken: Worst) -> str | None:
+        """Return the limit that `worst` on top of `taken` could pass, in words, or None."""
+        budget, total = self.budget, taken.plus(worst)
+        left_s = self.seconds_left
+        if left_s is not None and left_s <= 0:
+            return f"{budget.seconds} seconds"
+        if self.overruns and (budget.tokens is not None or budget.usd is not None):
+            return f"{budget}, because an endpoint took more than it was allowed"
+        if budget.calls is not None and total.calls > budget.calls:
+            return f"{budget.calls} calls"
+        if budget.tokens is not None and total.tokens > budget.tokens:
+            return f"{budget.tokens} tokens"
+        if budget.usd is not None and (total.usd or 0.0) > budget.usd:
+            return f"${budget.usd}"
+        return None
+
+    async def _settling(self) -> None:
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        left_s = self.seconds_left
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(None if left_s is None else max(left_s, 0.0)):
+                await future

@@ -1,0 +1,1 @@
+"""Models: one protocol, clients for endpoints, and wrappers that are themselves models."""

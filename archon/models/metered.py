@@ -1,0 +1,68 @@
+"""Hold a model to a budget: reserve the worst case, call, settle what it took."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import reduce
+
+from archon.budget import Ledger, Worst
+from archon.errors import BudgetExceeded, ModelError
+from archon.models.protocol import Completion, Model, Price, Request
+from archon.types import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """A model that spends from a ledger. It is the outermost wrapper, so cached answers are charged nothing.
+
+    A cached answer is not known to be cached before it is asked for, so it too needs room for its worst case.
+    """
+
+    model: Model
+    ledger: Ledger
+
+    @property
+    def name(self) -> str:
+        """Return the model's name."""
+        return self.model.name
+
+    @property
+    def identity(self) -> str:
+        """Return the model's identity."""
+        return self.model.identity
+
+    @property
+    def price(self) -> Price | None:
+        """Return the model's price."""
+        return self.model.price
+
+    async def sample(self, request: Request) -> tuple[Completion, ...]:
+        """Return the completions, having kept to the budget.
+
+        Raises:
+            BudgetExceeded: the call could pass a limit, or was cancelled at the deadline.
+            UnknownPrice: a dollar limit over a model without a price.
+            ModelError: as the model raised it; the call is charged, its tokens are not.
+        """
+        reservation = await self.ledger.reserve(Worst.of(request, self.model.price), model=self.model.name)
+        # A call that is cut off may have been billed: unless we learn otherwise it is charged at its worst.
+        usage = Usage(calls=request.n, prompt_tokens=None, cost_usd=None, attempts=1)
+        try:
+            async with asyncio.timeout(self.ledger.seconds_left) as deadline:
+                completions = await self.model.sample(request)
+            usage = reduce(Usage.__add__, (completion.usage for completion in completions), Usage())
+        except ModelError:
+            usage = Usage(calls=request.n, attempts=1)
+            raise
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            raise BudgetExceeded(f"the call to {self.name!r} was cut off at {self.ledger.budget.seconds} s") from None
+        finally:
+            self.ledger.settle(reservation, usage)
+        return completions
+
+    async def close(self) -> None:
+        """Close the model."""
+        await self.model.close()

@@ -1,0 +1,136 @@
+"""A compiled pipeline: labelled, checked, planned, and run."""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from archon.budget import Budget, Ledger
+from archon.errors import ConfigError
+from archon.models.metered import Metered
+from archon.models.protocol import Model
+from archon.pipeline.graph import Graph, graph_of
+from archon.pipeline.layer import Binding, Layer, Leaf
+from archon.pipeline.plan import LayerPlan, Plan, Shape
+from archon.pipeline.rules import check
+from archon.sandbox.protocol import Sandbox
+from archon.types import Problem, Trace
+
+_RUNTIME = "archon.run.runtime"
+"""Starts servers and opens sandboxes for pipelines that name them. Reached by name, since it stands above this room."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline(Layer):
+    """A layer that has been through `of`: every leaf has a label and a model, and the order keeps the rules."""
+
+    root: Layer
+    """The labelled layers."""
+    title: str = "pipeline"
+    """The name that reports show."""
+
+    @classmethod
+    def of(cls, layer: Layer, *, name: str = "pipeline") -> Pipeline:
+        """Return a layer compiled. A pipeline is returned as it is.
+
+        Raises:
+            OrderError: the layers' order breaks a rule.
+            ConfigError: a layer has no model and no generator lends it one, or two layers share a label.
+        """
+        if isinstance(layer, Pipeline):
+            return layer
+        lent = next((model for leaf in layer.leaves if (model := _model_of(leaf)) is not None), None)
+        root = layer.relabel(_namer(), lent)
+        names = Counter(leaf.name for leaf in root.leaves)
+        for label, count in names.items():
+            if count > 1:
+                raise ConfigError(f"{count} layers are labelled {label!r}: a label names one layer")
+        check(graph_of(root))
+        return cls(root=root, title=name)
+
+    @property
+    def graph(self) -> Graph:
+        """Return the graph of the leaf layers."""
+        return graph_of(self.root)
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """Return the leaf layers, in the order in which they run."""
+        return self.root.leaves
+
+    @property
+    def needs_sandbox(self) -> bool:
+        """Return whether some layer may execute code and has no sandbox of its own."""
+        return any(leaf.needs_sandbox and getattr(leaf, "sandbox", None) is None for leaf in self.leaves)
+
+    def plan_rows(self, shape: Shape) -> tuple[tuple[LayerPlan, ...], Shape]:
+        """Return the rows of the layers inside."""
+        return self.root.plan_rows(shape)
+
+    def plan(self, problem: Problem) -> Plan:
+        """Return the exact calls of each layer, and a bound of its tokens."""
+        rows, _ = self.root.plan_rows(Shape(problem=problem))
+        return Plan(rows=rows)
+
+    def bind(self, binding: Binding) -> Layer:
+        """Return the layers inside, bound."""
+        return self.root.bind(binding)
+
+    def relabel(self, name: Callable[[str], str], model: Model | str | None) -> Layer:
+        """Return the layers inside, relabelled where they become part of a larger pipeline."""
+        return self.root.relabel(name, model)
+
+    async def __call__(self, trace: Trace) -> Trace:
+        """Run the layers as they are: for pipelines whose models are objects, not names."""
+        return await self.root(trace)
+
+    async def run(
+        self, problem: Problem, *, budget: Budget | Ledger | None = None, sandbox: Sandbox | None = None, seed: int = 0
+    ) -> Trace:
+        """Solve one problem and return the full trace; see `Layer.run`."""
+        ledger = budget if isinstance(budget, Ledger) else Ledger(budget)
+        async with self._runtime(problem, sandbox) as runtime:
+            models = {} if runtime is None else {name: await runtime.model(name) for name in self._named_models()}
+            engine = sandbox if runtime is None or sandbox is not None else await runtime.sandbox_for(self, problem)
+
+            def metered(model: Model | str) -> Model:
+                return Metered(models[model] if isinstance(model, str) else model, ledger)
+
+            bound = self.root.bind(Binding(model=metered, sandbox=engine, seed=seed))
+            return await bound(Trace(problem=problem))
+
+    def _named_models(self) -> tuple[str, ...]:
+        models = [model for leaf in self.leaves for model in _models_of(leaf)]
+        return tuple(dict.fromkeys(model for model in models if isinstance(model, str)))
+
+    def _runtime(self, problem: Problem, sandbox: Sandbox | None) -> AbstractAsyncContextManager[Any]:
+        """Return what resolves names, or nothing when there is nothing to resolve."""
+        executes = self.needs_sandbox and sandbox is None and problem.kind == "code"
+        if not self._named_models() and not executes:
+            return nullcontext(None)
+        context: AbstractAsyncContextManager[Any] = importlib.import_module(_RUNTIME).Runtime()
+        return context
+
+
+def _models_of(leaf: Leaf) -> tuple[Model | str, ...]:
+    model = getattr(leaf, "model", None)
+    return model if isinstance(model, tuple) else () if model is None else (model,)
+
+
+def _model_of(leaf: Leaf) -> Model | str | None:
+    return next(iter(_models_of(leaf)), None)
+
+
+def _namer() -> Callable[[str], str]:
+    """Return a function that names layers by kind: fuser, fuser-2, fuser-3."""
+    seen: Counter[str] = Counter()
+
+    def name(kind: str) -> str:
+        seen[kind] += 1
+        return kind if seen[kind] == 1 else f"{kind}-{seen[kind]}"
+
+    return name
