@@ -64,18 +64,21 @@ class Worst:
             usd = (prompt * dearest + completion * price.completion_usd) / 1e6
         return cls(calls=request.n, tokens=prompt + completion, usd=usd)
 
-    def plus(self, *others: Worst) -> Worst:
+    def plus(self, other: Worst, times: int = 1) -> Worst:
         """Return the sum; an unknown price counts 0, since only a ledger without a dollar limit lets one in."""
         return Worst(
-            calls=self.calls + sum(other.calls for other in others),
-            tokens=self.tokens + sum(other.tokens for other in others),
-            usd=(self.usd or 0.0) + sum(other.usd or 0.0 for other in others),
+            calls=self.calls + times * other.calls,
+            tokens=self.tokens + times * other.tokens,
+            usd=(self.usd or 0.0) + times * (other.usd or 0.0),
         )
 
     def exceeds(self, worst: Worst) -> bool:
         """Return whether a charge is above the worst case it was reserved at (1e-9 relative for float dollars)."""
         over_usd = self.usd is not None and worst.usd is not None and self.usd > worst.usd * (1 + 1e-9)
         return self.calls > worst.calls or self.tokens > worst.tokens or over_usd
+
+
+_NOTHING = Worst(calls=0, tokens=0, usd=0.0)
 
 
 class Ledger:
@@ -87,9 +90,11 @@ class Ledger:
         """Everything settled so far, as the endpoints reported it."""
         self.overruns = 0
         """Settled calls that took more than their worst case."""
-        self._charged = Worst(calls=0, tokens=0, usd=0.0)
+        self._charged = _NOTHING
         self._held: dict[int, Worst] = {}
-        self._waiting: list[asyncio.Future[None]] = []
+        self._in_flight = _NOTHING
+        self._turn = asyncio.Lock()
+        self._settled: asyncio.Future[None] | None = None
         self._ids = itertools.count()
         self._clock = clock
         self._start_s = clock()
@@ -102,6 +107,8 @@ class Ledger:
     async def reserve(self, worst: Worst, *, model: str = "") -> int:
         """Hold a call's worst case and return the reservation's id; wait while calls in flight stand in the way.
 
+        Those who wait are served in the order in which they came, so a large call is not passed over for ever.
+
         Raises:
             UnknownPrice: there is a dollar limit and the call has no price.
             BudgetExceeded: the call's worst case does not fit into what is left.
@@ -111,27 +118,33 @@ class Ledger:
                 f"model {model!r} has no known price, so a budget of ${self.budget.usd} cannot be kept: "
                 "set its price in dollars per million tokens, or leave the dollar budget out"
             )
-        while (limit := self._obstacle(worst, self._charged.plus(*self._held.values()))) is not None:
-            if (limit := self._obstacle(worst, self._charged)) is not None:
-                raise BudgetExceeded(f"the next call to {model!r} could pass the budget of {limit}; it was not made")
-            await self._settling()
-        reservation = next(self._ids)
-        self._held[reservation] = worst
-        return reservation
+        self._refuse_hopeless(worst, model)
+        # Only the first in the queue wakes up when a call settles: n waiters cost n wake-ups, not n².
+        async with self._turn:
+            while self._obstacle(worst, self._charged.plus(self._in_flight)) is not None:
+                self._refuse_hopeless(worst, model)
+                await self._settling()
+            reservation = next(self._ids)
+            self._held[reservation] = worst
+            self._in_flight = self._in_flight.plus(worst)
+            return reservation
 
     def settle(self, reservation: int, usage: Usage) -> None:
         """Give a reservation back and charge what the call really took; what is not known is charged at its worst."""
         worst = self._held.pop(reservation)
-        tokens = worst.tokens if usage.paid_tokens is None else usage.paid_tokens
-        usd = worst.usd if usage.paid_usd is None else usage.paid_usd
-        charge = Worst(calls=usage.paid_calls, tokens=tokens, usd=usd)
+        # Float dollars drift by adding and taking away; an idle ledger starts again from exactly nothing.
+        self._in_flight = self._in_flight.plus(worst, times=-1) if self._held else _NOTHING
+        charge = _charge(worst, usage)
         self.overruns += charge.exceeds(worst)
         self._charged = self._charged.plus(charge)
         self.spent = self.spent + usage
-        for future in self._waiting:
-            if not future.done():
-                future.set_result(None)
-        self._waiting.clear()
+        if self._settled is not None and not self._settled.done():
+            self._settled.set_result(None)
+
+    def _refuse_hopeless(self, worst: Worst, model: str) -> None:
+        """Refuse what would not fit even if every call in flight turned out to be free."""
+        if (limit := self._obstacle(worst, self._charged)) is not None:
+            raise BudgetExceeded(f"the next call to {model!r} could pass the budget of {limit}; it was not made")
 
     def _obstacle(self, worst: Worst, taken: Worst) -> str | None:
         """Return the limit that `worst` on top of `taken` could pass, in words, or None."""
@@ -150,9 +163,19 @@ class Ledger:
         return None
 
     async def _settling(self) -> None:
-        future = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
+        """Wait for a call in flight to settle, at most until the deadline."""
+        self._settled = asyncio.get_running_loop().create_future()
         left_s = self.seconds_left
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(None if left_s is None else max(left_s, 0.0)):
-                await future
+                await self._settled
+
+
+def _charge(worst: Worst, usage: Usage) -> Worst:
+    """Return what a settled call is charged: what was paid, and the worst case where that is not known."""
+    if usage.calls and not usage.paid_calls:
+        # All from a cache: free, even if the tokens that it once took are not known.
+        return _NOTHING
+    tokens = worst.tokens if usage.paid_tokens is None else usage.paid_tokens
+    usd = worst.usd if usage.paid_usd is None else usage.paid_usd
+    return Worst(calls=usage.paid_calls, tokens=tokens, usd=usd)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from archon.errors import ModelError, ScriptExhausted
 from archon.models.protocol import FREE, Completion, Price, Request
-from archon.types import Usage
+from archon.types import Usage, text_of
 
 Reply = str | Completion | ModelError
 """What one call gives: a text, a whole completion, or the error that the request raises."""
@@ -87,7 +87,7 @@ class ScriptedModel:
         if isinstance(reply, Completion):
             return reply
         assert isinstance(reply, str)
-        prompt = sum(reply_tokens(str(message.content)) for message in request.messages) if index == 0 else 0
+        prompt = sum(reply_tokens(text_of(message.content)) for message in request.messages) if index == 0 else 0
         usage = Usage(
             calls=1,
             prompt_tokens=prompt,
@@ -95,19 +95,12 @@ class ScriptedModel:
             critical_s=self.latency_s,
             attempts=1 if index == 0 else 0,
         )
-        cost = None if self.price is None else self.price.cost_usd(usage)
+        usage = replace(usage, cost_usd=None if self.price is None else self.price.cost_usd(usage))
         seed = None if request.seed is None else request.seed + index
         return Completion(
             text=reply,
             model=self.name,
             finish_reason="stop",
             seed=seed,
-            usage=Usage(
-                calls=1,
-                prompt_tokens=prompt,
-                completion_tokens=usage.completion_tokens,
-                cost_usd=cost,
-                critical_s=self.latency_s,
-                attempts=usage.attempts,
-            ),
+            usage=usage,
         )

@@ -188,6 +188,8 @@ class Candidate:
     """The newest ranker's or verifier's score in [0, 1]."""
     finish_reason: str | None = None
     temperature: float | None = None
+    completion_tokens: int | None = None
+    """Generated tokens of its call, hidden thinking included."""
     error: str | None = None
     """Why there is no text: a failed call is data, not an exception."""
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from functools import reduce
 
 from archon.budget import Ledger, Worst
 from archon.errors import BudgetExceeded, ModelError
 from archon.models.protocol import Completion, Model, Price, Request
-from archon.types import Usage
+from archon.types import Usage, beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class Metered:
         try:
             async with asyncio.timeout(self.ledger.seconds_left) as deadline:
                 completions = await self.model.sample(request)
-            usage = reduce(Usage.__add__, (completion.usage for completion in completions), Usage())
+            usage = beside(completion.usage for completion in completions)
         except ModelError:
             usage = Usage(calls=request.n, attempts=1)
             raise

@@ -35,7 +35,11 @@ async def gather(works: list[Coroutine[Any, Any, T]]) -> list[T]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Composite(Layer):
     layers: tuple[Layer, ...]
-    """The layers inside."""
+    """The layers inside, at least one."""
+
+    def __post_init__(self) -> None:
+        if not self.layers:
+            raise ConfigError(f"{type(self).__name__} of no layers: must hold at least one")
 
     def bind(self, binding: Binding) -> Layer:
         """Return the composite with every layer inside bound."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from archon.budget import Budget, Ledger
@@ -30,6 +30,8 @@ class Pipeline(Layer):
 
     root: Layer
     """The labelled layers."""
+    source: Layer
+    """The layers as they were given: what a larger pipeline labels anew, and what a file is written from."""
     title: str = "pipeline"
     """The name that reports show."""
 
@@ -43,14 +45,13 @@ class Pipeline(Layer):
         """
         if isinstance(layer, Pipeline):
             return layer
-        lent = next((model for leaf in layer.leaves if (model := _model_of(leaf)) is not None), None)
-        root = layer.relabel(_namer(), lent)
+        root = layer.relabel(_namer(), lent_model(layer))
         names = Counter(leaf.name for leaf in root.leaves)
         for label, count in names.items():
             if count > 1:
                 raise ConfigError(f"{count} layers are labelled {label!r}: a label names one layer")
         check(graph_of(root))
-        return cls(root=root, title=name)
+        return cls(root=root, source=layer, title=name)
 
     @property
     def graph(self) -> Graph:
@@ -81,8 +82,17 @@ class Pipeline(Layer):
         return self.root.bind(binding)
 
     def relabel(self, name: Callable[[str], str], model: Model | str | None) -> Layer:
-        """Return the layers inside, relabelled where they become part of a larger pipeline."""
-        return self.root.relabel(name, model)
+        """Return the layers inside with labels of a larger pipeline; their unset models stay those of this one."""
+        own = lent_model(self.source)
+        return self.source.relabel(name, model if own is None else own)
+
+    def resolved(self, models: Mapping[str, Model], sandbox: Sandbox | None) -> Pipeline:
+        """Return the pipeline with named models replaced, and the sandbox set where a layer has none."""
+
+        def named(model: Model | str) -> Model:
+            return models[model] if isinstance(model, str) else model
+
+        return replace(self, root=self.root.bind(Binding(model=named, sandbox=sandbox)))
 
     async def __call__(self, trace: Trace) -> Trace:
         """Run the layers as they are: for pipelines whose models are objects, not names."""
@@ -94,7 +104,7 @@ class Pipeline(Layer):
         """Solve one problem and return the full trace; see `Layer.run`."""
         ledger = budget if isinstance(budget, Ledger) else Ledger(budget)
         async with self._runtime(problem, sandbox) as runtime:
-            models = {} if runtime is None else {name: await runtime.model(name) for name in self._named_models()}
+            models = {} if runtime is None else {name: await runtime.model(name) for name in self.named_models}
             engine = sandbox if runtime is None or sandbox is not None else await runtime.sandbox_for(self, problem)
 
             def metered(model: Model | str) -> Model:
@@ -103,14 +113,16 @@ class Pipeline(Layer):
             bound = self.root.bind(Binding(model=metered, sandbox=engine, seed=seed))
             return await bound(Trace(problem=problem))
 
-    def _named_models(self) -> tuple[str, ...]:
+    @property
+    def named_models(self) -> tuple[str, ...]:
+        """Return the models that are given by name, each once, in the order of the layers."""
         models = [model for leaf in self.leaves for model in _models_of(leaf)]
         return tuple(dict.fromkeys(model for model in models if isinstance(model, str)))
 
     def _runtime(self, problem: Problem, sandbox: Sandbox | None) -> AbstractAsyncContextManager[Any]:
         """Return what resolves names, or nothing when there is nothing to resolve."""
         executes = self.needs_sandbox and sandbox is None and problem.kind == "code"
-        if not self._named_models() and not executes:
+        if not self.named_models and not executes:
             return nullcontext(None)
         context: AbstractAsyncContextManager[Any] = importlib.import_module(_RUNTIME).Runtime()
         return context
@@ -121,8 +133,9 @@ def _models_of(leaf: Leaf) -> tuple[Model | str, ...]:
     return model if isinstance(model, tuple) else () if model is None else (model,)
 
 
-def _model_of(leaf: Leaf) -> Model | str | None:
-    return next(iter(_models_of(leaf)), None)
+def lent_model(layer: Layer) -> Model | str | None:
+    """Return the model that layers without one take: the first that any layer names."""
+    return next((model for leaf in layer.leaves for model in _models_of(leaf)), None)
 
 
 def _namer() -> Callable[[str], str]:

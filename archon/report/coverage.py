@@ -47,7 +47,8 @@ class Curve:
 
     def thin(self, ks: Sequence[int]) -> Curve:
         """Return the curve at those of its k that are in `ks`."""
-        keep = [index for index, k in enumerate(self.ks) if k in set(ks)]
+        wanted = set(ks)
+        keep = [index for index, k in enumerate(self.ks) if k in wanted]
 
         def pick(values: tuple[Number, ...]) -> tuple[Number, ...]:
             return tuple(values[index] for index in keep)

@@ -1,0 +1,363 @@
+"""The command line: parse, load, call one function, write one file.
+
+Exit codes: 0 done; 2 bad input (arguments, configuration, problem set, missing packages); 3 a model or its server;
+4 a budget; 5 the sandbox; 6 a run folder; 130 stopped with Ctrl-C. Every error is one line on standard error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Coroutine
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, TypeVar
+
+import orjson
+import typer
+from rich.console import Console
+
+from archon import __version__
+from archon.budget import Budget
+from archon.config import LoadedPipeline, dump_pipeline, load_pipeline, pipeline_hash
+from archon.errors import (
+    ArchonError,
+    BudgetError,
+    ConfigError,
+    ModelError,
+    RunError,
+    SandboxError,
+    ServingError,
+    TaskError,
+)
+from archon.pipeline.graph import drawn
+from archon.pipeline.pipeline import Pipeline
+from archon.report import compare_runs, table, write_report
+from archon.report.records import RunInfo
+from archon.run.evaluate import EvalOptions, evaluate
+from archon.run.journal import Journal, read_run
+from archon.run.machine import describe_machine
+from archon.run.progress import ProgressBar
+from archon.run.runtime import Runtime
+from archon.serving import store
+from archon.serving.server import ServeOptions, ensure_server
+from archon.tasks import load_tasks
+from archon.types import Kind, Problem
+
+T = TypeVar("T")
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+models_app = typer.Typer(no_args_is_help=True, help="List, fetch and check local models.")
+app.add_typer(models_app, name="models")
+_out = Console()
+_err = Console(stderr=True)
+
+EXIT_CODES: tuple[tuple[type[ArchonError], int], ...] = (
+    (ConfigError, 2),
+    (TaskError, 2),
+    (ModelError, 3),
+    (ServingError, 3),
+    (BudgetError, 4),
+    (SandboxError, 5),
+    (RunError, 6),
+)
+"""The first class that an error is an instance of gives the exit code; any other ArchonError gives 1."""
+
+PipelineFile = Annotated[Path, typer.Argument(help="A pipeline as YAML, or one of Archon's published JSON files.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Lenient = Annotated[bool, typer.Option(help="Accept keys that are not understood, and list them.")]
+MaxTokens = Annotated[int | None, typer.Option("--max-tokens", help="Budget for each problem, in tokens.")]
+MaxUsd = Annotated[float | None, typer.Option("--max-usd", help="Budget for each problem, in dollars.")]
+MaxSeconds = Annotated[float | None, typer.Option("--max-seconds", help="Budget for each problem, in seconds.")]
+MaxCalls = Annotated[int | None, typer.Option("--max-calls", help="Budget for each problem, in model calls.")]
+Seed = Annotated[int, typer.Option(help="The same seed asks a model for the same samples.")]
+Engine = Annotated[str | None, typer.Option("--sandbox", help="docker or bubblewrap; left out: the best one here.")]
+
+
+@app.command()
+def solve(
+    pipeline: PipelineFile,
+    prompt: Annotated[str | None, typer.Argument(help="The problem; left out: read from standard input.")] = None,
+    kind: Annotated[str, typer.Option(help="code, maths or text.")] = "text",
+    entry_point: Annotated[str | None, typer.Option(help="For code: the function that tests call.")] = None,
+    max_tokens: MaxTokens = None,
+    max_usd: MaxUsd = None,
+    max_seconds: MaxSeconds = None,
+    max_calls: MaxCalls = None,
+    seed: Seed = 0,
+    sandbox: Engine = None,
+    lenient: Lenient = False,
+    as_json: AsJson = False,
+) -> None:
+    """Solve one problem and print the answer; --json prints the whole trace."""
+    loaded = load_pipeline(pipeline, lenient=lenient)
+    problem = _problem(prompt, kind, entry_point)
+    budget = _budget(loaded, max_tokens, max_usd, max_seconds, max_calls)
+
+    async def work() -> Any:  # noqa: ANN401 (a Trace; named where it is used)
+        compiled = loaded.pipeline.compiled(loaded.name)
+        async with Runtime(specs=loaded.models, engine=sandbox) as runtime:
+            engine = await runtime.sandbox_for(compiled, problem)
+            ready = compiled.resolved(await runtime.models(compiled), engine)
+            return await ready.run(problem, budget=budget, sandbox=engine, seed=seed)
+
+    trace = _run(work())
+    if as_json:
+        _print_json({"answer": None if trace.answer is None else trace.answer.text, "trace": asdict(trace)})
+        return
+    _out.print("(no answer)" if trace.answer is None else trace.answer.text, markup=False, highlight=False)
+    usage = trace.usage
+    tokens = "not known" if usage.tokens is None else f"{usage.tokens:,}"
+    cost = "not known" if usage.cost_usd is None else f"${usage.cost_usd:.6f}"
+    passed = None if trace.answer is None else trace.answer.passed
+    verdict = {True: "verified", False: "rejected", None: "not judged"}[passed]
+    stop = f" · stopped: {trace.stop_reason or trace.stop}" if trace.stop else ""
+    _err.print(
+        f"{verdict} · {usage.calls} calls · {tokens} tokens · {cost} · {usage.critical_s:.1f} s critical path{stop}",
+        markup=False,
+        highlight=False,
+    )
+
+
+@app.command()
+def plan(
+    pipeline: PipelineFile,
+    task: Annotated[str | None, typer.Option(help="Plan for a problem set's longest problem.")] = None,
+    prompt: Annotated[str, typer.Option(help="Plan for this problem.")] = "",
+    kind: Annotated[str, typer.Option(help="code, maths or text, with --prompt.")] = "text",
+    lenient: Lenient = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print the exact calls of each layer and a bound of its tokens; nothing is run or spent."""
+    loaded = load_pipeline(pipeline, lenient=lenient)
+    compiled = loaded.pipeline.compiled(loaded.name)
+    problem = _problem(prompt, kind, None)
+    if task is not None:
+        problem = max(load_tasks(task).problems, key=lambda each: len(each.text))
+    planned = compiled.plan(problem)
+    if as_json:
+        rows = [asdict(row) for row in planned.rows]
+        totals = {"calls": planned.calls, "max_calls": planned.max_calls, "max_tokens": planned.max_tokens}
+        _print_json({"name": loaded.name, "hash": pipeline_hash(compiled), "layers": rows, **totals})
+        return
+    _out.print(f"{'layer':<24}{'calls':>8}{'at most':>10}{'tokens in ≤':>14}{'tokens out ≤':>14}", highlight=False)
+    for row in planned.rows:
+        line = f"{row.layer:<24}{row.calls:>8}{row.max_calls:>10}{row.prompt_tokens:>14,}{row.completion_tokens:>14,}"
+        _out.print(line, markup=False, highlight=False)
+    _out.print(f"{'total':<24}{planned.calls:>8}{planned.max_calls:>10}{planned.max_tokens:>28,}", highlight=False)
+    _out.print(drawn(compiled.graph), markup=False, highlight=False)
+    _list_ignored(loaded)
+
+
+@app.command("eval")
+def evaluate_command(
+    pipeline: PipelineFile,
+    task: Annotated[str, typer.Option(help="A problem set's name, or a .jsonl or .yaml file of your own.")] = "original",
+    out: Annotated[Path | None, typer.Option(help="The run folder; left out: runs/TASK-PIPELINE.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Take this many problems.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Problems solved at the same time.")] = 8,
+    cache: Annotated[Path | None, typer.Option(help="A completion cache to share between runs.")] = None,
+    max_tokens: MaxTokens = None,
+    max_usd: MaxUsd = None,
+    max_seconds: MaxSeconds = None,
+    max_calls: MaxCalls = None,
+    total_usd: Annotated[float | None, typer.Option(help="Budget for the whole evaluation, in dollars.")] = None,
+    total_tokens: Annotated[int | None, typer.Option(help="Budget for the whole evaluation, in tokens.")] = None,
+    seed: Seed = 0,
+    sandbox: Engine = None,
+    repair: Annotated[bool, typer.Option(help="Drop damaged journal rows first, and solve those again.")] = False,
+    lenient: Lenient = False,
+    as_json: AsJson = False,
+) -> None:
+    """Evaluate a pipeline on a problem set: journal, table, report. The same command resumes a stopped run."""
+    loaded = load_pipeline(pipeline, lenient=lenient)
+    _list_ignored(loaded)
+    compiled = loaded.pipeline.compiled(loaded.name)
+    tasks = load_tasks(task, limit=limit, seed=seed)
+    folder = out or Path("runs") / f"{tasks.name}-{loaded.name}"
+    options = EvalOptions(
+        concurrency=concurrency,
+        budget=_budget(loaded, max_tokens, max_usd, max_seconds, max_calls),
+        total=Budget(usd=total_usd, tokens=total_tokens),
+        seed=seed,
+    )
+
+    async def work() -> None:
+        with Journal(folder) as journal:
+            if repair and (dropped := journal.drop_damaged()):
+                _err.print(f"dropped {len(dropped)} damaged rows; their problems are solved again", highlight=False)
+            async with Runtime(specs=loaded.models, cache=cache or folder / "completions.sqlite", engine=sandbox) as box:
+                with ProgressBar(f"{loaded.name} on {tasks.name}", console=_err) as bar:
+                    info = await _info(loaded, compiled, tasks.name, seed, box)
+                    await evaluate(
+                        compiled, tasks, journal=journal, info=info, runtime=box, options=options, progress=bar
+                    )
+
+    try:
+        _run(work())
+    except KeyboardInterrupt:
+        _err.print(f"stopped; finished problems are in {folder}: the same command goes on from there", highlight=False)
+        raise typer.Exit(130) from None
+    run = read_run(folder)
+    paths = write_report([run], folder)
+    if as_json:
+        _print_json({"folder": str(folder), "report": [str(path) for path in paths], "run": asdict(run)})
+        return
+    _out.print(table([run]), markup=False, highlight=False)
+    _out.print(f"report: {folder / 'report.html'}", markup=False, highlight=False)
+
+
+@app.command()
+def report(
+    folders: Annotated[list[Path], typer.Argument(help="Run folders; several are put side by side.")],
+    out: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("report"),
+    as_json: AsJson = False,
+) -> None:
+    """Write the report of one or several runs: HTML, Markdown, CSV, Parquet, PNG."""
+    paths = write_report([read_run(folder) for folder in folders], out)
+    if as_json:
+        _print_json({"written": [str(path) for path in paths]})
+        return
+    for path in paths:
+        _out.print(str(path), markup=False, highlight=False)
+
+
+@app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(help="A run folder.")],
+    second: Annotated[Path, typer.Argument(help="Another run folder on the same problem set.")],
+    as_json: AsJson = False,
+) -> None:
+    """Compare two runs problem by problem: McNemar's test and paired bootstrap intervals."""
+    comparison = compare_runs(read_run(first), read_run(second))
+    if as_json:
+        _print_json(asdict(comparison))
+        return
+    _out.print(str(comparison), markup=False, highlight=False)
+
+
+@models_app.command("list")
+def models_list(as_json: AsJson = False) -> None:
+    """List the models of the catalogue and whether they are here."""
+    entries = store.list_models()
+    if as_json:
+        _print_json([asdict(entry) for entry in entries])
+        return
+    for entry in entries:
+        _out.print(str(entry), markup=False, highlight=False)
+
+
+@models_app.command("pull")
+def models_pull(name: Annotated[str, typer.Argument(help="A name of `archon models list`.")]) -> None:
+    """Fetch a model, check its SHA-256, and make it ready to serve."""
+    path = store.pull(name, progress=lambda line: _err.print(line, markup=False, highlight=False))
+    _out.print(str(path), markup=False, highlight=False)
+
+
+@models_app.command("verify")
+def models_verify(name: Annotated[str, typer.Argument(help="A name of `archon models list`.")]) -> None:
+    """Hash a fetched model again and compare with the pinned SHA-256."""
+    store.verify(name)
+    _out.print(f"{name}: the SHA-256 is the pinned one", markup=False, highlight=False)
+
+
+@app.command()
+def serve(
+    model: Annotated[str, typer.Argument(help="A name of `archon models list`.")],
+    port: Annotated[int | None, typer.Option(help="Left out: a free one.")] = None,
+) -> None:
+    """Serve a local model behind an OpenAI-compatible endpoint until Ctrl-C."""
+
+    async def work() -> None:
+        server = await ensure_server(model, options=ServeOptions(port=port))
+        _out.print(f"{server.base_url}#{model}", markup=False, highlight=False)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await server.stop()
+
+    try:
+        _run(work())
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+
+
+def main() -> NoReturn:
+    """Run the command line, turning every ArchonError into one line and an exit code."""
+    try:
+        app(standalone_mode=True)
+    except ArchonError as error:
+        _err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        raise SystemExit(exit_code(error)) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except BrokenPipeError:
+        raise SystemExit(0) from None
+    raise SystemExit(0)
+
+
+def exit_code(error: ArchonError) -> int:
+    """Return the exit code of an error."""
+    return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(work)
+
+
+async def _info(loaded: LoadedPipeline, compiled: Pipeline, task: str, seed: int, runtime: Runtime) -> RunInfo:
+    first = next(iter(compiled.named_models), None)
+    if first is not None:
+        await runtime.model(first)
+    sandbox = await runtime.sandbox() if compiled.needs_sandbox else None
+    return RunInfo(
+        system=loaded.name,
+        task=task,
+        pipeline_yaml=dump_pipeline(loaded.pipeline, name=loaded.name),
+        pipeline_hash=pipeline_hash(compiled),
+        seed=seed,
+        started_utc=datetime.now(UTC).isoformat(timespec="seconds"),
+        archon_version=__version__,
+        machine=describe_machine(),
+        sandbox=None if sandbox is None else sandbox.engine,
+        parameters=None if first is None else runtime.parameters(first),
+    )
+
+
+def _problem(prompt: str | None, kind: str, entry_point: str | None) -> Problem:
+    kinds: dict[str, Kind] = {"code": "code", "maths": "maths", "text": "text"}
+    if kind not in kinds:
+        raise ConfigError(f"--kind {kind!r}: valid: {', '.join(kinds)}")
+    if prompt is None:
+        raw = sys.stdin.buffer.read()
+        try:
+            prompt = raw.decode()
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"standard input is not UTF-8 (byte {error.start}): give the problem as UTF-8") from None
+    return Problem(id="problem", prompt=prompt, kind=kinds[kind], entry_point=entry_point)
+
+
+def _budget(
+    loaded: LoadedPipeline, tokens: int | None, usd: float | None, seconds: float | None, calls: int | None
+) -> Budget:
+    """Return the file's budget with the command line's limits in place of its own."""
+    own = loaded.budget or Budget()
+    return Budget(
+        tokens=own.tokens if tokens is None else tokens,
+        usd=own.usd if usd is None else usd,
+        seconds=own.seconds if seconds is None else seconds,
+        calls=own.calls if calls is None else calls,
+    )
+
+
+def _list_ignored(loaded: LoadedPipeline) -> None:
+    for key in loaded.ignored:
+        _err.print(f"ignored: {key}", markup=False, highlight=False)
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Chooses among programs by what they return on tests that may themselves be wrong.
+
+The problem's own examples are trusted and come first. A weak model's tests are often wrong in the value that they
+expect and still useful for their inputs, so programs are compared on two things: with how many others each one agrees
+about the returned values, and how many of the tests it passes.
+
+Source: dual execution agreement, Chen et al. 2022 (arXiv 2207.10397): programs that pass the same tests form a group,
+whose worth is its size times its tests. Differs: agreement is on returned values, as in minimum Bayes risk decoding
+by execution (Shi et al. 2022, arXiv 2204.11454), and is counted test by test, so one odd input does not split a group.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from archon.types import UnitTest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What one program did on one test."""
+
+    passed: bool | None
+    """None: not run."""
+    value: str | None = None
+    """The returned value's repr; None when nothing was returned. Only returned values can agree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """The scores of a set of programs, and which tests they rest on."""
+
+    scores: tuple[float | None, ...]
+    """In [0, 1] for each program, ordered by examples passed, then by agreement; None where nothing was run."""
+    counted: tuple[bool, ...]
+    """For each test: whether its expected value is believed. Examples always are."""
+
+
+def agreement(tests: Sequence[UnitTest], observed: Sequence[Sequence[Observation]]) -> Agreement:
+    """Return the scores of programs.
+
+    Args:
+        tests: the tests, examples among them.
+        observed: for each program, one observation for each test.
+    """
+    counted = believed(tests, observed)
+    examples = [t for t, test in enumerate(tests) if test.source == "example"]
+    written = [t for t, test in enumerate(tests) if test.source == "model"]
+    weight = len(examples) + 1
+    scores: list[float | None] = []
+    for mine in observed:
+        if all(one.passed is None for one in mine):
+            scores.append(None)
+            continue
+        within = _agreed(mine, observed, written) * (1.0 + _passed(mine, [t for t in written if counted[t]])) / 2.0
+        # One example more weighs weight/len(examples) > 1, which no agreement outweighs.
+        scores.append((weight * _passed(mine, examples) + within) / (weight + 1))
+    return Agreement(scores=tuple(scores), counted=counted)
+
+
+def believed(tests: Sequence[UnitTest], observed: Sequence[Sequence[Observation]]) -> tuple[bool, ...]:
+    """Return for each test whether its expected value counts.
+
+    A model's test does not when each of several programs fails it, or when a program that returns None or its first
+    argument would pass it: such a test tells wrong programs from right ones the wrong way round too often.
+    """
+    return tuple(
+        test.source == "example" or not (trivial(test) or _failed_by_all(observed, t)) for t, test in enumerate(tests)
+    )
+
+
+def trivial(test: UnitTest) -> bool:
+    """Return whether a program that returns None, or its first argument, passes a code test."""
+    if test.expected == "None":
+        return True
+    args = ast.literal_eval(test.args)
+    return bool(args) and repr(args[0]) == test.expected
+
+
+def _failed_by_all(observed: Sequence[Sequence[Observation]], t: int) -> bool:
+    """Return whether several programs ran a test and none passed it; one program's failure says nothing of the test."""
+    outcomes = [row[t].passed for row in observed if row[t].passed is not None]
+    return len(outcomes) > 1 and not any(outcomes)
+
+
+def _passed(mine: Sequence[Observation], chosen: Sequence[int]) -> float:
+    """Return the share of the chosen tests that a program passes; 0 when there are none."""
+    return sum(mine[t].passed is True for t in chosen) / len(chosen) if chosen else 0.0
+
+
+def _agreed(mine: Sequence[Observation], everyone: Sequence[Sequence[Observation]], chosen: Sequence[int]) -> float:
+    """Return the mean share, over the chosen tests' inputs, of programs that return the same value as this one."""
+    if not chosen:
+        return 0.0
+    total = 0.0
+    for t in chosen:
+        if mine[t].value is not None:
+            total += Counter(row[t].value for row in everyone)[mine[t].value] / len(everyone)
+    return total / len(chosen)

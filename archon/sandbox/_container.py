@@ -1,0 +1,283 @@
+"""One Docker container for one job: its settings, the run inside it, and its end. Everything here blocks.
+
+What was learnt from other systems and is kept to here: a single exec cannot be killed, so the whole container is;
+the stream is read until the container is dead, past every limit; the deadline is the host's; PID 1 is a sleep that
+ends by itself, so that a container whose owner vanished removes itself.
+"""
+
+from __future__ import annotations
+
+import http.client
+import selectors
+import socket
+import threading
+import time
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import docker.errors
+import requests.exceptions
+import urllib3.exceptions
+from docker import APIClient
+
+from archon.sandbox import _owner
+from archon.sandbox._capture import Capture, Demultiplexer
+from archon.sandbox._payload import ENVIRONMENT, WORK, Payload
+from archon.sandbox.protocol import End, Limits, Outcome
+
+ENGINE_ERRORS = (
+    docker.errors.DockerException,
+    requests.exceptions.RequestException,
+    urllib3.exceptions.HTTPError,
+    http.client.HTTPException,
+    OSError,
+)
+"""What the SDK and its connection raise when the daemon is the one that failed."""
+
+_TMP_MB = 16
+_SHM_MB = 8
+_POLL_S = 0.25
+"""How often a silent job is looked at: has it ended while something of it still holds its output open?"""
+_DRAIN_S = 15.0
+"""How long a killed container may take to close its stream before it is left to the reaper."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The settings that are fixed when a container is made; containers of one shape stand in for each other."""
+
+    image: str
+    memory_mb: int
+    processes: int
+    disk_mb: int
+    cpus: float
+    ttl_s: int
+
+    @classmethod
+    def of(cls, image: str, limits: Limits, cpus: float) -> Shape:
+        """Return the shape that a job under these limits needs."""
+        ttl_s = 900 if limits.wall_s <= 400 else int(2 * limits.wall_s) + 100
+        return cls(
+            image=image,
+            memory_mb=limits.memory_mb,
+            processes=limits.processes,
+            disk_mb=limits.disk_mb,
+            cpus=cpus,
+            ttl_s=ttl_s,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """A started container that no job has touched."""
+
+    id: str
+    shape: Shape
+    expires: float
+    """On this process's monotonic clock: when its own sleep ends."""
+
+
+def start(api: APIClient, shape: Shape, run_label: dict[str, str]) -> Container:
+    """Create and start a container."""
+    began = time.monotonic()
+    made = api.create_container(
+        shape.image,
+        command=["sleep", str(shape.ttl_s)],
+        user="65534:65534",
+        working_dir=WORK,
+        environment=ENVIRONMENT,
+        hostname="sandbox",
+        labels=_owner.labels(shape.ttl_s) | run_label,
+        host_config=_host_config(api, shape),
+    )
+    container = Container(id=made["Id"], shape=shape, expires=began + shape.ttl_s)
+    try:
+        api.start(container.id)
+    except ENGINE_ERRORS:
+        with suppress(*ENGINE_ERRORS):
+            api.remove_container(container.id, force=True)
+        raise
+    return container
+
+
+def _host_config(api: APIClient, shape: Shape) -> Any:
+    def tmpfs(size_mb: int) -> str:
+        return f"rw,nosuid,nodev,noexec,size={size_mb}m,nr_inodes=4096,mode=1777"
+
+    # The two pids beside the job's own are the container's init and its sleep.
+    return api.create_host_config(
+        network_mode="none",
+        read_only=True,
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges:true"],
+        init=True,
+        ipc_mode="private",
+        mem_limit=f"{shape.memory_mb}m",
+        memswap_limit=f"{shape.memory_mb}m",
+        pids_limit=shape.processes + 2,
+        nano_cpus=int(shape.cpus * 1e9),
+        tmpfs={WORK: tmpfs(shape.disk_mb), "/tmp": tmpfs(_TMP_MB)},  # noqa: S108 -- a mount of the container
+        shm_size=f"{_SHM_MB}m",
+        ulimits=[
+            {"Name": "core", "Soft": 0, "Hard": 0},
+            {"Name": "nofile", "Soft": 256, "Hard": 256},
+            {"Name": "fsize", "Soft": shape.disk_mb << 20, "Hard": shape.disk_mb << 20},
+        ],
+        log_config={"Type": "none", "Config": {}},
+        auto_remove=True,
+    )
+
+
+def end(api: APIClient, container_id: str) -> None:
+    """Kill a container and wait until nothing of it runs; the daemon removes it by itself after that."""
+    with suppress(docker.errors.NotFound):
+        try:
+            api.kill(container_id)
+        except docker.errors.APIError as error:
+            if error.status_code not in (404, 409):  # gone, or no longer running
+                raise
+        api.wait(container_id, timeout=20)
+
+
+def execute(
+    api: APIClient, container: Container, payload: Payload, limits: Limits, cancelled: threading.Event
+) -> Outcome:
+    """Run a payload in an untouched container, then end the container, whatever came of it."""
+    capture = Capture(limits.output_bytes)
+    try:
+        exec_id = api.exec_create(container.id, list(payload.argv), stdin=True, workdir=WORK)["Id"]
+        stream = api.exec_start(exec_id, socket=True)
+        began = time.monotonic()
+        with closing(stream), closing(getattr(stream, "_response", stream)):
+            run = _Run(api, container, exec_id, capture, began + limits.wall_s, cancelled)
+            how, exit_code = run.attend(getattr(stream, "_sock", stream), payload.stdin)
+            wall_s = time.monotonic() - began
+    finally:
+        end(api, container.id)
+    if payload.setup_failed(exit_code, capture.stderr):
+        raise OSError(f"the job's files could not be unpacked in the container: {capture.stderr[:200]!r}")
+    return Outcome(
+        end=how,
+        exit_code=exit_code if how == "exited" else None,
+        stdout=capture.stdout,
+        stderr=capture.stderr,
+        wall_s=wall_s,
+    )
+
+
+class _Run:
+    """The watch over one exec: sends stdin, takes output, and decides how it ended."""
+
+    def __init__(
+        self,
+        api: APIClient,
+        container: Container,
+        exec_id: str,
+        capture: Capture,
+        deadline: float,
+        cancelled: threading.Event,
+    ) -> None:
+        self._api = api
+        self._container = container
+        self._exec_id = exec_id
+        self._capture = capture
+        self._deadline = deadline
+        self._cancelled = cancelled
+
+    def attend(self, stream: socket.socket, stdin: bytes) -> tuple[End, int | None]:
+        stream.setblocking(False)
+        demultiplexer = Demultiplexer(self._capture)
+        pending = memoryview(stdin)
+        with selectors.DefaultSelector() as selector:
+            selector.register(stream, selectors.EVENT_READ | selectors.EVENT_WRITE)
+            while True:
+                why = self._must_stop()
+                if why is not None:
+                    self._kill_while_draining(stream)
+                    return why, None
+                wait_s = max(0.0, min(_POLL_S, self._deadline - time.monotonic()))
+                ready = selector.select(wait_s)
+                if not ready and self._exit_code() is not None:
+                    break  # something it left behind holds the stream; the container's end closes it
+                for _, events in ready:
+                    if events & selectors.EVENT_WRITE:
+                        pending = _send(stream, pending)
+                        if not pending:
+                            selector.modify(stream, selectors.EVENT_READ)
+                    if events & selectors.EVENT_READ:
+                        data = stream.recv(65536)
+                        if not data:
+                            return self._ended()
+                        demultiplexer.feed(data)
+        return self._ended()
+
+    def _must_stop(self) -> End | None:
+        if self._capture.overflowed:
+            return "output_limit"
+        if self._cancelled.is_set() or time.monotonic() >= self._deadline:
+            return "timeout"
+        return None
+
+    def _ended(self) -> tuple[End, int | None]:
+        """Wait for the exit code: a program may close its output and run on."""
+        while (code := self._exit_code()) is None:
+            if self._cancelled.is_set() or time.monotonic() >= self._deadline:
+                return "timeout", None
+            time.sleep(0.005)
+        if code == 137 and self._out_of_memory():
+            return "oom", None
+        return "exited", code
+
+    def _exit_code(self) -> int | None:
+        seen = self._api.exec_inspect(self._exec_id)
+        code = seen["ExitCode"]
+        return None if seen["Running"] or code is None else int(code)
+
+    def _out_of_memory(self) -> bool:
+        """Return whether a program that SIGKILL ended had used up its memory, as far as this daemon can say.
+
+        The daemon's own flag covers only PID 1 on older engines, and only cgroup v1 keeps the peak; where neither
+        says anything, SIGKILL inside a container is nearly always the kernel's answer to too much memory.
+        """
+        try:
+            memory = self._api.stats(self._container.id, stream=False, one_shot=True).get("memory_stats", {})
+        except docker.errors.NotFound:
+            return False
+        peak, limit = memory.get("max_usage"), memory.get("limit")
+        return peak is None or limit is None or peak >= 0.95 * limit
+
+    def _kill_while_draining(self, stream: socket.socket) -> None:
+        killer = threading.Thread(target=self._kill, name="archon-sandbox-kill")
+        killer.start()
+        until = time.monotonic() + _DRAIN_S
+        stream.settimeout(0.5)
+        while time.monotonic() < until:
+            try:
+                if not stream.recv(1 << 20):
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        killer.join()
+
+    def _kill(self) -> None:
+        # `end` kills again and reports what fails; here the point is only that the reader goes on meanwhile.
+        with suppress(*ENGINE_ERRORS):
+            self._api.kill(self._container.id)
+
+
+def _send(stream: socket.socket, pending: memoryview) -> memoryview:
+    """Send what the socket takes; close the sending half at the end, so that the program reads end of file."""
+    if pending:
+        try:
+            pending = pending[stream.send(pending) :]
+        except BlockingIOError:
+            return pending
+        except (BrokenPipeError, ConnectionResetError):
+            return memoryview(b"")  # the program ended without reading its stdin, which it may
+    if not pending:
+        with suppress(OSError):
+            stream.shutdown(socket.SHUT_WR)
+    return pending
