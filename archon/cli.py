@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Coroutine
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, NoReturn
 
 import orjson
 import typer
@@ -34,7 +33,7 @@ from archon.errors import (
 from archon.pipeline.graph import drawn
 from archon.pipeline.pipeline import Pipeline
 from archon.report import compare_runs, table, write_report
-from archon.report.records import RunInfo
+from archon.report.records import Run, RunInfo
 from archon.run.evaluate import EvalOptions, evaluate
 from archon.run.journal import Journal, read_run
 from archon.run.machine import describe_machine
@@ -43,9 +42,9 @@ from archon.run.runtime import Runtime
 from archon.serving import store
 from archon.serving.server import ServeOptions, ensure_server
 from archon.tasks import load_tasks
-from archon.types import Kind, Problem
+from archon.tasks.protocol import TaskSet
+from archon.types import Kind, Problem, Trace
 
-T = TypeVar("T")
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 models_app = typer.Typer(no_args_is_help=True, help="List, fetch and check local models.")
 app.add_typer(models_app, name="models")
@@ -92,16 +91,17 @@ def solve(
     """Solve one problem and print the answer; --json prints the whole trace."""
     loaded = load_pipeline(pipeline, lenient=lenient)
     problem = _problem(prompt, kind, entry_point)
-    budget = _budget(loaded, max_tokens, max_usd, max_seconds, max_calls)
+    given = Budget(tokens=max_tokens, usd=max_usd, seconds=max_seconds, calls=max_calls)
+    budget = _narrowed(loaded.budget, given)
 
-    async def work() -> Any:  # noqa: ANN401 (a Trace; named where it is used)
+    async def work() -> Trace:
         compiled = loaded.pipeline.compiled(loaded.name)
         async with Runtime(specs=loaded.models, engine=sandbox) as runtime:
             engine = await runtime.sandbox_for(compiled, problem)
             ready = compiled.resolved(await runtime.models(compiled), engine)
             return await ready.run(problem, budget=budget, sandbox=engine, seed=seed)
 
-    trace = _run(work())
+    trace = asyncio.run(work())
     if as_json:
         _print_json({"answer": None if trace.answer is None else trace.answer.text, "trace": asdict(trace)})
         return
@@ -151,60 +151,102 @@ def plan(
 
 @app.command("eval")
 def evaluate_command(
-    pipeline: PipelineFile,
-    task: Annotated[str, typer.Option(help="A problem set's name, or a .jsonl or .yaml file of your own.")] = "original",
+    pipelines: Annotated[
+        list[Path], typer.Argument(help="Pipeline files; several are evaluated and put side by side.")
+    ],
+    task: Annotated[
+        str, typer.Option(help="A problem set's name, or a .jsonl or .yaml file of your own.")
+    ] = "original",
     out: Annotated[Path | None, typer.Option(help="The run folder; left out: runs/TASK-PIPELINE.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Take this many problems.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Take this many problems.")] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Problems solved at the same time.")] = 8,
     cache: Annotated[Path | None, typer.Option(help="A completion cache to share between runs.")] = None,
     max_tokens: MaxTokens = None,
     max_usd: MaxUsd = None,
     max_seconds: MaxSeconds = None,
     max_calls: MaxCalls = None,
-    total_usd: Annotated[float | None, typer.Option(help="Budget for the whole evaluation, in dollars.")] = None,
-    total_tokens: Annotated[int | None, typer.Option(help="Budget for the whole evaluation, in tokens.")] = None,
+    total_usd: Annotated[float | None, typer.Option(help="Budget for each evaluation, in dollars.")] = None,
+    total_tokens: Annotated[int | None, typer.Option(help="Budget for each evaluation, in tokens.")] = None,
     seed: Seed = 0,
     sandbox: Engine = None,
-    repair: Annotated[bool, typer.Option(help="Drop damaged journal rows first, and solve those again.")] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Drop damaged journal rows first; solve those again.")
+    ] = False,
     lenient: Lenient = False,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate a pipeline on a problem set: journal, table, report. The same command resumes a stopped run."""
-    loaded = load_pipeline(pipeline, lenient=lenient)
-    _list_ignored(loaded)
-    compiled = loaded.pipeline.compiled(loaded.name)
+    """Evaluate pipelines on a problem set: journal, table, report. The same command resumes a stopped run.
+
+    Several pipelines share one completion cache, so a sample that two of them ask for is generated once; each is
+    charged for it all the same.
+    """
+    loaded = [load_pipeline(path, lenient=lenient) for path in pipelines]
+    for each in loaded:
+        _list_ignored(each)
     tasks = load_tasks(task, limit=limit, seed=seed)
-    folder = out or Path("runs") / f"{tasks.name}-{loaded.name}"
+    folder = out or Path("runs") / f"{tasks.name}-{'-'.join(each.name for each in loaded)}"
     options = EvalOptions(
         concurrency=concurrency,
-        budget=_budget(loaded, max_tokens, max_usd, max_seconds, max_calls),
+        budget=Budget(tokens=max_tokens, usd=max_usd, seconds=max_seconds, calls=max_calls),
         total=Budget(usd=total_usd, tokens=total_tokens),
         seed=seed,
     )
+    specs = {name: spec for each in loaded for name, spec in each.models.items()}
 
-    async def work() -> None:
-        with Journal(folder) as journal:
-            if repair and (dropped := journal.drop_damaged()):
-                _err.print(f"dropped {len(dropped)} damaged rows; their problems are solved again", highlight=False)
-            async with Runtime(specs=loaded.models, cache=cache or folder / "completions.sqlite", engine=sandbox) as box:
-                with ProgressBar(f"{loaded.name} on {tasks.name}", console=_err) as bar:
-                    info = await _info(loaded, compiled, tasks.name, seed, box)
-                    await evaluate(
-                        compiled, tasks, journal=journal, info=info, runtime=box, options=options, progress=bar
-                    )
+    async def work() -> list[Run]:
+        async with Runtime(specs=specs, cache=cache or folder / "completions.sqlite", engine=sandbox) as runtime:
+            return [
+                await _evaluate(each, tasks, run_folder(folder, each, loaded), runtime, options, repair=repair)
+                for each in loaded
+            ]
 
     try:
-        _run(work())
+        runs = asyncio.run(work())
     except KeyboardInterrupt:
         _err.print(f"stopped; finished problems are in {folder}: the same command goes on from there", highlight=False)
         raise typer.Exit(130) from None
-    run = read_run(folder)
-    paths = write_report([run], folder)
+    paths = write_report(runs, folder)
+    comparisons = [compare_runs(runs[0], run) for run in runs[1:]]
     if as_json:
-        _print_json({"folder": str(folder), "report": [str(path) for path in paths], "run": asdict(run)})
+        written = {"folder": str(folder), "report": [str(path) for path in paths]}
+        _print_json({**written, "runs": [asdict(run) for run in runs], "compare": [asdict(c) for c in comparisons]})
         return
-    _out.print(table([run]), markup=False, highlight=False)
-    _out.print(f"report: {folder / 'report.html'}", markup=False, highlight=False)
+    _out.print(table(runs), markup=False, highlight=False, soft_wrap=True)
+    for comparison in comparisons:
+        _out.print(str(comparison), markup=False, highlight=False, soft_wrap=True)
+    _out.print(f"report: {folder / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
+
+
+def run_folder(folder: Path, one: LoadedPipeline, every: list[LoadedPipeline]) -> Path:
+    """Return the folder of one pipeline's run: the evaluation's own, or one inside it for each of several.
+
+    Raises:
+        ConfigError: two pipelines have the same name.
+    """
+    if [each.name for each in every].count(one.name) > 1:
+        raise ConfigError(f"two pipelines are named {one.name!r}: give each its own `name:`")
+    return folder if len(every) == 1 else folder / one.name
+
+
+async def _evaluate(
+    loaded: LoadedPipeline,
+    tasks: TaskSet,
+    folder: Path,
+    runtime: Runtime,
+    options: EvalOptions,
+    *,
+    repair: bool,
+) -> Run:
+    compiled = loaded.pipeline.compiled(loaded.name)
+    options = replace(options, budget=_narrowed(loaded.budget, options.budget))
+    with Journal(folder) as journal:
+        if repair and (dropped := journal.drop_damaged()):
+            _err.print(f"dropped {len(dropped)} damaged rows; their problems are solved again", highlight=False)
+        info = await _info(loaded, compiled, tasks, options.seed, runtime)
+        with ProgressBar(f"{loaded.name} on {tasks.name}", console=_err) as bar:
+            return await evaluate(
+                compiled, tasks, journal=journal, info=info, runtime=runtime, options=options, progress=bar
+            )
 
 
 @app.command()
@@ -277,7 +319,7 @@ def serve(
             await server.stop()
 
     try:
-        _run(work())
+        asyncio.run(work())
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
 
@@ -301,25 +343,22 @@ def exit_code(error: ArchonError) -> int:
     return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
 
 
-def _run(work: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(work)
-
-
-async def _info(loaded: LoadedPipeline, compiled: Pipeline, task: str, seed: int, runtime: Runtime) -> RunInfo:
+async def _info(loaded: LoadedPipeline, compiled: Pipeline, tasks: TaskSet, seed: int, runtime: Runtime) -> RunInfo:
     first = next(iter(compiled.named_models), None)
     if first is not None:
         await runtime.model(first)
-    sandbox = await runtime.sandbox() if compiled.needs_sandbox else None
+    executes = any(problem.kind == "code" for problem in tasks.problems)
+    sandbox = await runtime.sandbox() if executes else None
     return RunInfo(
         system=loaded.name,
-        task=task,
+        task=tasks.name,
         pipeline_yaml=dump_pipeline(loaded.pipeline, name=loaded.name),
         pipeline_hash=pipeline_hash(compiled),
         seed=seed,
         started_utc=datetime.now(UTC).isoformat(timespec="seconds"),
         archon_version=__version__,
         machine=describe_machine(),
-        sandbox=None if sandbox is None else sandbox.engine,
+        sandbox=None if sandbox is None else f"{sandbox.engine}: {', '.join(sandbox.enforces)}",
         parameters=None if first is None else runtime.parameters(first),
     )
 
@@ -337,17 +376,10 @@ def _problem(prompt: str | None, kind: str, entry_point: str | None) -> Problem:
     return Problem(id="problem", prompt=prompt, kind=kinds[kind], entry_point=entry_point)
 
 
-def _budget(
-    loaded: LoadedPipeline, tokens: int | None, usd: float | None, seconds: float | None, calls: int | None
-) -> Budget:
-    """Return the file's budget with the command line's limits in place of its own."""
-    own = loaded.budget or Budget()
-    return Budget(
-        tokens=own.tokens if tokens is None else tokens,
-        usd=own.usd if usd is None else usd,
-        seconds=own.seconds if seconds is None else seconds,
-        calls=own.calls if calls is None else calls,
-    )
+def _narrowed(own: Budget | None, given: Budget) -> Budget:
+    """Return the pipeline file's budget with the command line's limits in place of its own."""
+    limits = {each.name: getattr(given, each.name) for each in fields(Budget)}
+    return replace(own or Budget(), **{name: limit for name, limit in limits.items() if limit is not None})
 
 
 def _list_ignored(loaded: LoadedPipeline) -> None:

@@ -62,7 +62,9 @@ def read_document(path: Path) -> Document:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        raise ConfigError(f"{path}:{line}: byte {raw[error.start]:#04x} is not UTF-8: save the file as UTF-8") from error
+        raise ConfigError(
+            f"{path}:{line}: byte {raw[error.start]:#04x} is not UTF-8: save the file as UTF-8"
+        ) from error
     return parse_document(text, source=str(path), is_json=path.suffix == ".json")
 
 
@@ -112,7 +114,10 @@ class _Loader(yaml.SafeLoader):
         """Return the mapping, having checked its keys as they are written, before merge keys are filled in."""
         seen: set[str] = set()
         for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode) or key.tag not in {"tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"}:
+            if not isinstance(key, yaml.ScalarNode) or key.tag not in {
+                "tag:yaml.org,2002:str",
+                "tag:yaml.org,2002:merge",
+            }:
                 shown = key.value if isinstance(key, yaml.ScalarNode) else "a list or mapping"
                 raise yaml.constructor.ConstructorError(None, None, f"the key {shown!r} is not text", key.start_mark)
             if key.value in seen:

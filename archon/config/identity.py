@@ -1,7 +1,7 @@
 """A pipeline's content hash: the same for everything that means the same, and for nothing else.
 
-It does not change when a default is written out or left out, when a whole number stands for a float, with names and labels,
-or with how sequences of sequences are bracketed. It changes with every setting that a layer has, and with the order.
+It does not change when a default is written out or left out, when a whole number stands for a float, with names and
+labels, or with how sequences of sequences are bracketed. It changes with every setting of a layer, and with the order.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def pipeline_hash(layer: Layer, *, models: Models | None = None) -> str:
     A model object counts by its `spec`, or by its identity where it has none; a function by its dotted name.
     """
     content = {"form": _FORM, "pipeline": _canonical(layer, lent_model(layer), models or {})}
-    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    ).hexdigest()
 
 
 def _canonical(layer: Layer, lent: Model | str | None, models: Models) -> Any:  # noqa: ANN401 (plain data)
@@ -49,7 +51,11 @@ def _canonical(layer: Layer, lent: Model | str | None, models: Models) -> Any:  
             flat = [inner for part in parts for inner in (part[kind] if set(part) == {kind} else [part])]
             return flat[0] if len(flat) == 1 else {kind: flat}
         case Refine():
-            return {"refine": _canonical(layer.body, lent, models), "until": layer.until, "max_rounds": layer.max_rounds}
+            return {
+                "refine": _canonical(layer.body, lent, models),
+                "until": layer.until,
+                "max_rounds": layer.max_rounds,
+            }
         case Leaf():
             return _leaf(layer, lent, models)
     return {"layer": f"{type(layer).__module__}:{type(layer).__qualname__}", "repr": repr(layer)}

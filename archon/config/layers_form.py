@@ -56,7 +56,9 @@ class LayerReader:
     def _item(self, given: object, place: Place) -> Layer | None:
         self._count += 1
         if self._count > _MOST_LAYERS or len(place) > 3 * _DEEPEST:
-            raise ConfigError(f"{self.reading.document.at(place[:3])}: more than {_MOST_LAYERS} layers, or layers inside themselves")
+            raise ConfigError(
+                f"{self.reading.document.at(place[:3])}: more than {_MOST_LAYERS} layers, or layers inside themselves"
+            )
         if isinstance(given, str):
             return self._named(given, None, place)
         if isinstance(given, dict) and len(given) == 1:
@@ -64,8 +66,12 @@ class LayerReader:
             return self._named(str(name), settings, place)
         if isinstance(given, dict) and given:
             first, *others = given
-            indented = f", or {others[0]!r} indented further to be a setting of {first!r}" if given[first] is None else ""
-            self.reading.problem(place, f"{', '.join(map(repr, given))} in one item: valid: one layer an item{indented}")
+            indented = (
+                f", or {others[0]!r} indented further to be a setting of {first!r}" if given[first] is None else ""
+            )
+            self.reading.problem(
+                place, f"{', '.join(map(repr, given))} in one item: valid: one layer an item{indented}"
+            )
             return None
         self.reading.problem(place, f"{shown(given)} is not a layer: valid: {_ITEM}")
         return None
@@ -118,7 +124,9 @@ class LayerReader:
             self.reading.problem(place, str(error))
             return None
         here = (*place, name)
-        given = {} if settings is None else self.reading.mapping(settings, here, example=f"{{{name}: {{setting: value}}}}")
+        given = (
+            {} if settings is None else self.reading.mapping(settings, here, example=f"{{{name}: {{setting: value}}}}")
+        )
         self._check_models(given.get("model"), (*here, "model"))
         return build(cls, given, here, self.reading)
 
@@ -170,7 +178,9 @@ def _item_of(layer: Layer, named: Named, lent: Model | str | None) -> Any:  # no
         case Leaf():
             settings = leaf_settings(layer, named, lent=lent)
             return {layer_name(layer): settings} if settings else layer_name(layer)
-    raise ConfigError(f"a {type(layer).__name__} cannot be written to a file: valid: a Leaf, or {', '.join(COMPOSITES)}")
+    raise ConfigError(
+        f"a {type(layer).__name__} cannot be written to a file: valid: a Leaf, or {', '.join(COMPOSITES)}"
+    )
 
 
 def _own(pipeline: Pipeline, lent: Model | str | None) -> Model | str | None:
@@ -187,7 +197,7 @@ def loop_settings(layer: Refine) -> dict[str, Any]:
 def leaf_settings(
     leaf: Leaf, named: Named, *, lent: Model | str | None = None, defaults: bool = False
 ) -> dict[str, Any]:
-    """Return a layer's settings as plain data in the order of its fields; with `defaults`, those at their default too."""
+    """Return a layer's settings as plain data, in the order of its fields; with `defaults`, unchanged ones too."""
     hints = hints_of(type(leaf))
     settings = {}
     for name, each in settings_of(type(leaf)).items():
@@ -213,5 +223,9 @@ def _plain(value: object) -> object:
         return [_plain(item) for item in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
-        return {each.name: _plain(getattr(value, each.name)) for each in fields if getattr(value, each.name) != _default(each)}
+        return {
+            each.name: _plain(getattr(value, each.name))
+            for each in fields
+            if getattr(value, each.name) != _default(each)
+        }
     return value

@@ -1,8 +1,8 @@
 """How a file names models, and what it may say about one under `models:`.
 
 A name is a string: `local/NAME` for a model that is served here, `http://host:8000/v1#model` for an endpoint,
-`litellm/provider/model` for a hosted one, or a key of the file's own `models:`. Names stay in the layers as they are; a run
-resolves them.
+`litellm/provider/model` for a hosted one, or a key of the file's own `models:`. Names stay in the layers as they are;
+a run resolves them.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def read_models(given: object, place: Place, reading: Reading) -> Models:
             if problem := name_problem(entry, ()):
                 reading.problem(here, problem)
         else:
-            build(ModelEntry, reading.mapping(entry, here, example=f"a model's name, or {_NAME_EXAMPLE}"), here, reading)
+            build(
+                ModelEntry, reading.mapping(entry, here, example=f"a model's name, or {_NAME_EXAMPLE}"), here, reading
+            )
     return entries
 
 

@@ -12,8 +12,8 @@
     models:
       small: {url: http://127.0.0.1:8000/v1, model: qwen}
 
-Only `pipeline` is needed. Whatever is not understood is an error that names the file, the line, the place and the nearest
-valid name.
+Only `pipeline` is needed. Whatever is not understood is an error that names the file, the line, the place and the
+nearest valid name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from archon.config.document import Document
 from archon.config.layers_form import LayerReader, items_of, loop_settings
 from archon.config.model_names import Models, read_models, spec_of
 from archon.config.reading import Reading, build, shown
-from archon.errors import ConfigError
 from archon.models.protocol import Model
 from archon.pipeline.compose import Refine
 from archon.pipeline.layer import Layer
@@ -92,7 +91,9 @@ def _name(given: object, reading: Reading) -> str:
         return Path(reading.document.source).stem or "pipeline"
     if isinstance(given, str) and given.strip() and given.isprintable() and len(given) <= 200:
         return given
-    reading.problem(("name",), f"{shown(given)} is not a name: valid: one line of text (quote it if YAML reads a number)")
+    reading.problem(
+        ("name",), f"{shown(given)} is not a name: valid: one line of text (quote it if YAML reads a number)"
+    )
     return ""
 
 
@@ -107,7 +108,7 @@ def dump_pipeline(
         ConfigError: a layer or a model object has no name in a file.
     """
     own: dict[str, Any] = dict(models or {})
-    written = layer.source if isinstance(layer, Pipeline) else layer
+    written: Layer = layer.source if isinstance(layer, Pipeline) else layer
     content: dict[str, Any] = {"name": name}
     loop = None
     if isinstance(written, Refine):
@@ -116,7 +117,9 @@ def dump_pipeline(
     if loop is not None:
         content["refine"] = loop
     if budget is not None:
-        content["budget"] = {key: value for key in ("tokens", "usd", "seconds", "calls") if (value := getattr(budget, key)) is not None}
+        content["budget"] = {
+            key: value for key in ("tokens", "usd", "seconds", "calls") if (value := getattr(budget, key)) is not None
+        }
     if own:
         content["models"] = own
     return yaml.dump(content, Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=120)

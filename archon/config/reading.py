@@ -77,7 +77,7 @@ def shown(value: object) -> str:
 
 def settings_of(cls: type) -> dict[str, dataclasses.Field[Any]]:
     """Return the fields of a dataclass that a file may set, in their order."""
-    fields = dataclasses.fields(cast(Any, cls))
+    fields = dataclasses.fields(cast("Any", cls))
     return {each.name: each for each in fields if each.init and not _set_by_run(each)}
 
 
@@ -136,7 +136,7 @@ def read_value(hint: Any, value: object) -> Any:  # noqa: ANN401 (as typed as th
     if origin is tuple:
         return _read_tuple(get_args(hint), value)
     if dataclasses.is_dataclass(hint):
-        return _read_dataclass(cast(type, hint), value)
+        return _read_dataclass(cast("type", hint), value)
     return _read_scalar(hint, value)
 
 

@@ -38,7 +38,7 @@ def layer_class(name: str) -> type[Leaf]:
     module_name, _, class_name = LAYERS.get(name, name).partition(":")
     try:
         found = getattr(importlib.import_module(module_name), class_name, None)
-    except Exception as error:  # noqa: BLE001 (a user's module may fail in any way; the message names it)
+    except Exception as error:
         raise ConfigError(f"layer {name!r}: cannot import {module_name!r}: {type(error).__name__}: {error}") from error
     if not (isinstance(found, type) and issubclass(found, Leaf) and dataclasses.is_dataclass(found)):
         raise ConfigError(f"layer {name!r}: {class_name!r} in {module_name!r} is not a dataclass derived from Leaf")

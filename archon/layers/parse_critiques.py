@@ -32,7 +32,7 @@ def parse_critiques(text: str, count: int) -> tuple[tuple[str | None, ...], Stat
 def _sections(text: str, count: int) -> tuple[dict[int, list[str]], bool]:
     """Return the texts by id, and whether every heading had the form that was asked for."""
     heads = [match for match in _HEAD.finditer(text) if _is_head(match)]
-    ends = [match.start() for match in heads[1:]] + [len(text)]
+    ends = [match.start() for match in heads[1:]] + [len(text)] * bool(heads)
     sections: dict[int, list[str]] = {}
     strict = True
     for match, end in zip(heads, ends, strict=True):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from math import comb
 
 from archon.errors import RunError
@@ -113,7 +114,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     """Return McNemar's exact two-sided p-value: a fair coin over the problems where just one side is right."""
     trials, fewer = only_first + only_second, min(only_first, only_second)
     tail = sum(comb(trials, wins) for wins in range(fewer + 1))
-    return min(1.0, 2 * tail / 2**trials)
+    return min(1.0, float(Fraction(2 * tail, 1 << trials)))
 
 
 def by_problem(run: Run) -> dict[Key, Record]:

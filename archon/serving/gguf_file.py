@@ -79,7 +79,7 @@ class _Cursor:
         tensor_count, value_count = self._scalar("<Q"), self._scalar("<Q")
         metadata = {self._string(): self._value(self._scalar("<I")) for _ in range(value_count)}
         records = [self._record() for _ in range(tensor_count)]
-        alignment = metadata.get("general.alignment", _DEFAULT_ALIGNMENT)
+        alignment = int(str(metadata.get("general.alignment", _DEFAULT_ALIGNMENT)))
         start = -(-self._at // alignment) * alignment
         return GgufHeader(
             metadata=metadata,

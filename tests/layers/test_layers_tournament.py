@@ -26,10 +26,10 @@ def test_a_judge_that_always_prefers_the_first_says_nothing():
 
 def test_bradley_terry_of_one_win_by_hand():
     # One win of a over b, and a tie of each with a ghost of strength 1. By symmetry b = 1/a, and a's equation
-    # 1.5 = a/(a + 1/a) + a/(a + 1) reads a^3 - a^2 - 3 a - 3 = 0 after multiplying out.
+    # 1.5 = a/(a + 1/a) + a/(a + 1) reads a^3 - a^2 - a - 3 = 0 after multiplying out.
     a, b = bradley_terry(((0.0, 1.0), (0.0, 0.0)))
     strength = a / (1 - a)
-    assert strength**3 - strength**2 - 3 * strength - 3 == pytest.approx(0, abs=1e-6)
+    assert strength**3 - strength**2 - strength - 3 == pytest.approx(0, abs=1e-6)
     assert a + b == pytest.approx(1)
 
 
