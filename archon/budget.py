@@ -19,7 +19,6 @@ from dataclasses import dataclass, fields
 from math import isfinite
 
 from archon.errors import BudgetExceeded, ConfigError, UnknownPrice
-from archon.models.protocol import Price, Request
 from archon.types import Usage
 
 
@@ -49,20 +48,6 @@ class Worst:
     calls: int
     tokens: int
     usd: float | None
-
-    @classmethod
-    def of(cls, request: Request, price: Price | None) -> Worst:
-        """Return the worst case of a request: its prompt's bound for each completion, every completion at its limit.
-
-        The prompt is counted n times because an endpoint that lacks n is asked n times.
-        """
-        prompt = request.prompt_tokens_bound * request.n
-        completion = request.max_tokens * request.n
-        usd = None
-        if price is not None:
-            dearest = max(price.prompt_usd, price.cached_prompt_usd or 0.0)
-            usd = (prompt * dearest + completion * price.completion_usd) / 1e6
-        return cls(calls=request.n, tokens=prompt + completion, usd=usd)
 
     def plus(self, other: Worst, times: int = 1) -> Worst:
         """Return the sum; an unknown price counts 0, since only a ledger without a dollar limit lets one in."""

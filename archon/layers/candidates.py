@@ -21,6 +21,7 @@ def candidate_from(
         parents=parents,
         finish_reason=completion.finish_reason,
         temperature=temperature,
+        completion_tokens=completion.usage.completion_tokens if completion.error is None else None,
         error=error,
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -97,7 +98,9 @@ def _one_statement(lines: list[str]) -> tuple[ast.stmt | None, int]:
         if len(source) > _LONGEST or (used > 1 and lines[used - 1].lstrip().startswith("assert")):
             break
         try:
-            body = ast.parse(source).body
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a model's odd escapes are its own business
+                body = ast.parse(source).body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         return (body[0] if len(body) == 1 else None), used
@@ -131,6 +134,8 @@ def _code_test(statement: ast.Assert, function: str) -> UnitTest | str:
 
 def _sides(test: ast.expr) -> tuple[ast.Call, ast.expr] | None:
     """Return the call and the expected value of `f(x) == v`, `v == f(x)`, `f(x) is True`, `f(x)` or `not f(x)`."""
+    if isinstance(test, ast.Tuple) and test.elts:
+        test = test.elts[0]  # `assert (f(x) == v, "message")`
     match test:
         case ast.Compare(left=ast.Call() as call, ops=[ast.Eq() | ast.Is()], comparators=[expected]):
             return call, expected

@@ -68,7 +68,7 @@ class Revise(Leaf):
         )
         newest = tuple(chain.answers[-1] for chain in chains)
         earlier = tuple(answer for chain in chains for answer in reversed(chain.answers[:-1]))
-        everything = (*newest, *earlier, *(lost for chain in chains for lost in chain.lost))
+        everything = tuple(answer for chain in chains for answer in (*chain.answers, *chain.lost))
         trace = trace.advance(everything).advance((*newest, *earlier) if self.keep_inputs else newest)
         stop = next((chain.stop for chain in chains if chain.stop is not None), None)
         return halted(trace.spend(span), stop)

@@ -44,7 +44,7 @@ class Metered:
             UnknownPrice: a dollar limit over a model without a price.
             ModelError: as the model raised it; the call is charged, its tokens are not.
         """
-        reservation = await self.ledger.reserve(Worst.of(request, self.model.price), model=self.model.name)
+        reservation = await self.ledger.reserve(worst_case(request, self.model.price), model=self.model.name)
         # A call that is cut off may have been billed: unless we learn otherwise it is charged at its worst.
         usage = Usage(calls=request.n, prompt_tokens=None, cost_usd=None, attempts=1)
         try:
@@ -65,3 +65,17 @@ class Metered:
     async def close(self) -> None:
         """Close the model."""
         await self.model.close()
+
+
+def worst_case(request: Request, price: Price | None) -> Worst:
+    """Return the most that a request can take: its prompt's bound for each completion, every completion at its limit.
+
+    The prompt is counted n times because an endpoint that lacks n is asked n times.
+    """
+    prompt = request.prompt_tokens_bound * request.n
+    completion = request.max_tokens * request.n
+    usd = None
+    if price is not None:
+        dearest = max(price.prompt_usd, price.cached_prompt_usd or 0.0)
+        usd = (prompt * dearest + completion * price.completion_usd) / 1e6
+    return Worst(calls=request.n, tokens=prompt + completion, usd=usd)

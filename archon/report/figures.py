@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -148,7 +149,7 @@ def cost_figure(named: Named) -> Figure | None:
         return None
     data = [_point(place, name, summary, axes[0][1][place]) for place, (name, summary) in enumerate(shown)]
     layout = _layout(axes[0][0], "accuracy")
-    layout["xaxis"] |= _range_of(axes[0][1])
+    layout["xaxis"] |= _axis_for(axes[0][1])
     layout["updatemenus"] = [
         {
             "type": "buttons",
@@ -189,7 +190,7 @@ def _point(place: int, name: str, summary: Summary, x: float | None) -> Figure:
 
 
 def _button(title: str, values: Sequence[float | None]) -> Figure:
-    layout = {f"xaxis.{key}": value for key, value in _range_of(values).items()} | {"xaxis.title.text": title}
+    layout = {f"xaxis.{key}": value for key, value in _axis_for(values).items()} | {"xaxis.title.text": title}
     return {
         "label": title.removesuffix(" per problem"),
         "method": "update",
@@ -197,12 +198,25 @@ def _button(title: str, values: Sequence[float | None]) -> Figure:
     }
 
 
-def _range_of(values: Sequence[float | None]) -> Figure:
-    """Return a log axis for quantities that span more than five times; one from 0 otherwise."""
+def _axis_for(values: Sequence[float | None]) -> Figure:
+    """Return a log axis marked at 1, 2, 5, 10, … for quantities that span more than five times; else one from 0."""
     known = [value for value in values if value is not None]
-    if min(known) > 0 and max(known) > 5 * min(known):
-        return {"type": "log", "rangemode": "normal", "autorange": True}
-    return {"type": "linear", "rangemode": "tozero", "autorange": True}
+    low, high = min(known), max(known)
+    if low <= 0 or high <= 5 * low:
+        return {"type": "linear", "autorange": True, "rangemode": "tozero", "tickmode": "auto"}
+    low, high = low / 1.6, high * 1.6
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
+    ticks = [step * 10.0**power for power in powers for step in (1, 2, 5) if low <= step * 10.0**power <= high]
+    return {
+        "type": "log",
+        "autorange": False,
+        "range": [math.log10(low), math.log10(high)],
+        "tickmode": "array",
+        "tickvals": ticks,
+        "ticktext": [
+            f"{tick:,.0f}" if 1 <= tick < 1e7 else f"{tick:.0e}" if tick >= 1e7 else f"{tick:g}" for tick in ticks
+        ],
+    }
 
 
 def _per_problem(spend: Spend) -> float | None:

@@ -83,10 +83,19 @@ def _system(name: str, summary: Summary, *, with_k: bool) -> tuple[str, ...]:
 def comparisons(named: Sequence[tuple[str, str, Comparison]]) -> Grid:
     """Return one row per comparison, given as (name, name of the baseline, comparison)."""
     return Grid(
-        columns=("system", "accuracy", "difference [95 %]", "McNemar p", "only it right", "only the other", "tokens", "$",
-                 "critical path"),
+        columns=(
+            "system",
+            "accuracy",
+            "difference [95 %]",
+            "McNemar p",
+            "only it right",
+            "only the other",
+            "tokens",
+            "$",
+            "critical path",
+        ),
         rows=tuple(_comparison(name, compared) for name, _, compared in named),
-    )  # fmt: skip
+    )
 
 
 def _comparison(name: str, compared: Comparison) -> tuple[str, ...]:
@@ -127,19 +136,19 @@ def _plain_seconds(value: float | None) -> str:
 
 
 def costs(named: Named) -> Grid:
-    """Return what each system took per problem and per solved problem."""
+    """Return what each system took per problem and, in the column beside it, per solved problem."""
     return Grid(
         columns=(
             "system",
             "solved",
             "tokens/problem",
-            "tokens/solved",
+            "per solved",
             "$/problem",
-            "$/solved",
+            "per solved",
             "critical path/problem",
-            "critical path/solved",
+            "per solved",
             "FLOPs/problem",
-            "FLOPs/solved",
+            "per solved",
         ),
         rows=tuple(
             (

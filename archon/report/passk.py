@@ -52,7 +52,7 @@ def pass_at_ks(n: ArrayLike, c: ArrayLike, ks: ArrayLike) -> NDArray[np.float64]
     out_P_K = np.full((ks_K.size, n_P.size), np.nan).T
     order = np.argsort(n_P, kind="stable")
     values, starts = np.unique(n_P[order], return_index=True)
-    for n_one, rows in zip(values.tolist(), np.split(order, starts[1:]), strict=True):
+    for n_one, rows in zip(values.tolist(), np.split(order, starts[1:]), strict=False):  # of no n, one empty part
         _fill(out_P_K, n_one, rows, c_P[rows], np.flatnonzero(ks_K <= n_one), ks_K)
     return out_P_K
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archon.report.figures import COLOURS, CURVE_COLOURS, k_ticks, thinned
-from archon.report.format import NAMES, percent
+from archon.report.format import NAMES, percent, printable
 from archon.report.grids import Named
 from archon.report.sampling import OWN_ANSWER, Sampling
 
@@ -37,7 +38,9 @@ def write_png(named: Named, path: Path) -> None:
             axis.axhline(accuracy.value, color=COLOURS[-1 - number % 4], linestyle=":", label=label)
         if axis.get_legend_handles_labels()[0]:
             axis.legend(frameon=False, fontsize=8, loc="lower right")
-    figure.savefig(path, metadata={"Software": None})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box is drawn for letters the font lacks
+        figure.savefig(path, metadata={"Software": None})
 
 
 def _frame(axis: Axes) -> None:
@@ -67,5 +70,5 @@ def _draw(axis: Axes, sampling: Sampling) -> None:
 
 
 def _plain(text: str) -> str:
-    """Return the text with dollar signs escaped: matplotlib reads them as mathematics."""
-    return text.replace("$", r"\$")
+    """Return the text without control characters, and with `$` escaped: matplotlib reads it as mathematics."""
+    return printable(text).replace("$", r"\$")

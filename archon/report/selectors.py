@@ -113,27 +113,26 @@ def _vote(
     if not answers:
         return np.zeros(ks.size)
     place = {answer: index for index, answer in enumerate(answers)}
-    member = np.zeros((len(samples), len(answers)))
-    for row, sample in enumerate(samples):
-        if sample.answer is not None:
-            member[row, place[sample.answer]] = 1.0
-    right = np.array([bool(sample.correct) for sample in samples], dtype=np.float64)
-    share_A = (member.T @ right) / member.sum(axis=0)
-    return np.array([_mean_win(subsets(len(samples), k, seed), member, weights, share_A) for k in ks.tolist()])
+    # Those without an answer are counted in a column of their own, which no vote reads.
+    group = np.array([len(answers) if s.answer is None else place[s.answer] for s in samples])
+    right = np.bincount(group, weights=[bool(sample.correct) for sample in samples], minlength=len(answers) + 1)
+    share_A = (right / np.maximum(np.bincount(group, minlength=len(answers) + 1), 1))[:-1]
+    return np.array([_mean_win(subsets(len(samples), k, seed), group, weights, share_A) for k in ks.tolist()])
 
 
 def _mean_win(
-    drawn_S_k: NDArray[np.intp], member: NDArray[np.float64], weights: NDArray[np.float64], share_A: NDArray[np.float64]
+    drawn_S_k: NDArray[np.int32], group: NDArray[np.int64], weights: NDArray[np.float64], share_A: NDArray[np.float64]
 ) -> float:
-    chosen = np.zeros((drawn_S_k.shape[0], member.shape[0]))
-    np.put_along_axis(chosen, drawn_S_k, 1.0, axis=1)
-    present = chosen @ member > 0
-    total = np.where(present, chosen @ (member * weights[:, None]), -np.inf)
+    rows, columns = drawn_S_k.shape[0], share_A.size + 1
+    cells = (np.arange(rows)[:, None] * columns + group[drawn_S_k]).ravel()
+    present = np.bincount(cells, minlength=rows * columns).reshape(rows, columns)[:, :-1] > 0
+    total = np.bincount(cells, weights=weights[drawn_S_k].ravel(), minlength=rows * columns).reshape(rows, columns)
+    total = np.where(present, total[:, :-1], -np.inf)
     best = total.max(axis=1, keepdims=True)
     # Sums of the same weights in another order differ in the last bits: they are a tie.
     tied = present & (total >= best - 1e-9 * np.abs(best))
     winners = tied.sum(axis=1)
-    value = np.divide(tied @ share_A, winners, out=np.zeros(len(winners)), where=winners > 0)
+    value = np.divide((tied * share_A).sum(axis=1), winners, out=np.zeros(rows), where=winners > 0)
     return float(value.mean())
 
 

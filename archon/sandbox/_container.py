@@ -84,8 +84,8 @@ def start(api: APIClient, shape: Shape, run_label: dict[str, str]) -> Container:
     made = api.create_container(
         shape.image,
         command=["sleep", str(shape.ttl_s)],
+        # No working_dir here: the runtime would make the folder 0755 and then mount the tmpfs with that mode.
         user="65534:65534",
-        working_dir=WORK,
         environment=ENVIRONMENT,
         hostname="sandbox",
         labels=_owner.labels(shape.ttl_s) | run_label,

@@ -167,6 +167,8 @@ def environment(model: LocalModel, options: ServeOptions, device: Device) -> dic
     variables = {
         "VLLM_NO_USAGE_STATS": "1",
         "DO_NOT_TRACK": "1",
+        # vLLM closes an idle connection after 5 s; a client that sends on it at that moment sees a failed request.
+        "VLLM_HTTP_TIMEOUT_KEEP_ALIVE": "300",
         "TORCHINDUCTOR_CACHE_DIR": str(home() / "compiled"),
     }
     if model.is_folder:

@@ -5,7 +5,7 @@ model and options, or starts one; `stop` lets go, and the last to let go ends it
 killed lets go too, because the kernel frees its lock (see `_supervisor`).
 
 Under Archon's home, `servers/KEY/` holds for each model-with-options: `lock` (held while anybody joins, starts or
-ends), `users` (the shared lock), `server.json` (who and where).
+ends), `users-ID` (the shared lock of one server), `server.json` (who and where).
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ _END_TIMEOUT_S = 30.0
 _JOIN_TIMEOUT_S = 60.0
 """Seconds that a running server may take to answer /health before it counts as hung; a full queue delays it."""
 _PROGRESS_EVERY_S = 5.0
+_START_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +127,7 @@ class RunningServer:
                 if users.try_take() or not users.try_take(shared=True):
                     # Either nobody else uses it, or its supervisor has taken the lock because it is ending.
                     _end(self.record)
-                    _record_path(self._folder).unlink(missing_ok=True)
+                    _forget(self._folder, self.record)
             finally:
                 users.close()
 
@@ -187,14 +188,7 @@ def obtain(launch: Launch, options: ServeOptions, progress: Progress, cancelled:
     folder = home() / "servers" / _key(launch, options)
     waiting = f"{launch.model.name}: another process is starting or ending this server; waiting"
     with held(folder / "lock", timeout_s=options.start_timeout_s, waiting=lambda: progress(waiting)):
-        users = Lock(folder / "users")
-        try:
-            joined = _join(folder, users, options, progress)
-            record = joined or _start(folder, users, launch, options, progress, cancelled)
-        except BaseException:
-            users.close()
-            raise
-    server = RunningServer(record, folder, users, reused=joined is not None)
+        server = _join(folder, progress) or _start(folder, launch, options, progress, cancelled)
     if cancelled.is_set():  # nobody waits for it any more
         server._stop()
         raise ServingError(f"starting {launch.model.name!r} was cancelled")
@@ -208,49 +202,71 @@ def _key(launch: Launch, options: ServeOptions) -> str:
     return f"{launch.model.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def _join(folder: Path, users: Lock, options: ServeOptions, progress: Progress) -> ServerRecord | None:
+def _join(folder: Path, progress: Progress) -> RunningServer | None:
     """Take a share in the running server; None when there is none, and then nothing of an old one is left."""
     record = _read_record(folder)
     if record is None:
         return None
-    if record.is_alive and users.try_take(shared=True):
-        deadline = time.monotonic() + _JOIN_TIMEOUT_S
-        while record.is_alive and time.monotonic() < deadline:
-            if _answers(record.port):
+    users = Lock(_users_path(folder, record.server_id))
+    try:
+        if record.is_alive and users.try_take(shared=True):
+            if _wait_for_answer(record):
                 progress(f"{record.model}: using the server that runs at {record.base_url}")
-                return record
-            time.sleep(0.5)
-        if record.is_alive and not users.try_take():
-            raise ServingError(
-                f"the server of {record.model!r} at {record.base_url} (process {record.pid}) does not answer, "
-                f"and others use it (log: {record.log_path!r})"
-            )
-    _end(record)
-    _record_path(folder).unlink(missing_ok=True)
+                return RunningServer(record, folder, users, reused=True)
+            if record.is_alive and not users.try_take():
+                raise ServingError(
+                    f"the server of {record.model!r} at {record.base_url} (process {record.pid}) does not answer, "
+                    f"and others use it (log: {record.log_path!r})"
+                )
+        _end(record)
+        _forget(folder, record)
+    except BaseException:
+        users.close()
+        raise
+    users.close()
     return None
 
 
+def _wait_for_answer(record: ServerRecord) -> bool:
+    deadline = time.monotonic() + _JOIN_TIMEOUT_S
+    while record.is_alive and time.monotonic() < deadline:
+        if _answers(record.port):
+            return True
+        time.sleep(0.5)
+    return False
+
+
 def _start(
-    folder: Path, users: Lock, launch: Launch, options: ServeOptions, progress: Progress, cancelled: threading.Event
-) -> ServerRecord:
-    if not users.try_take(shared=True):
-        raise ServingError(f"an earlier server of {launch.model.name!r} is still ending; try again")
-    for attempt in range(3):
-        port = options.port or _free_port()
-        record = _spawn(folder, launch, port)
-        _write_record(folder, record)
+    folder: Path, launch: Launch, options: ServeOptions, progress: Progress, cancelled: threading.Event
+) -> RunningServer:
+    """Start a server and wait until it answers; where a free port was taken meanwhile, try again."""
+    for attempt in range(_START_ATTEMPTS):
         try:
-            _wait(record, options, progress, cancelled)
-        except BaseException as error:
-            _end(record)
-            _record_path(folder).unlink(missing_ok=True)
+            return _start_once(folder, launch, options, progress, cancelled)
+        except ServingError as error:
             taken = "address already in use" in str(error).lower()
-            if not taken or options.port is not None or attempt == 2:
+            if not taken or options.port is not None or attempt == _START_ATTEMPTS - 1:
                 raise
-        else:
-            progress(f"{record.model}: answers at {record.base_url}")
-            return record
     raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _start_once(
+    folder: Path, launch: Launch, options: ServeOptions, progress: Progress, cancelled: threading.Event
+) -> RunningServer:
+    server_id = uuid.uuid4().hex
+    users = Lock(_users_path(folder, server_id))
+    assert users.try_take(shared=True), "the lock of a new server is free"
+    record = _spawn(folder, launch, options.port or _free_port(), server_id)
+    try:
+        _write_record(folder, record)
+        _wait(record, options, progress, cancelled)
+    except BaseException:
+        _end(record)
+        _forget(folder, record)
+        users.close()
+        raise
+    progress(f"{record.model}: answers at {record.base_url}")
+    return RunningServer(record, folder, users, reused=False)
 
 
 def _free_port() -> int:
@@ -259,8 +275,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _spawn(folder: Path, launch: Launch, port: int) -> ServerRecord:
-    server_id = uuid.uuid4().hex
+def _spawn(folder: Path, launch: Launch, port: int, server_id: str) -> ServerRecord:
     logs = home() / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     log = logs / f"{launch.model.name}-{time.strftime('%Y%m%d-%H%M%S')}-{server_id[:6]}.log"
@@ -268,7 +283,7 @@ def _spawn(folder: Path, launch: Launch, port: int) -> ServerRecord:
     temporary = tempfile.mkdtemp(prefix="archon-")
     spec = {
         "argv": launch.argv(port),
-        "users": str(folder / "users"),
+        "users": str(_users_path(folder, server_id)),
         "folder": temporary,
         "server_id": server_id,
         "grace_s": _GRACE_S,
@@ -367,6 +382,17 @@ def _reap(pid: int) -> None:
 
 def _record_path(folder: Path) -> Path:
     return folder / "server.json"
+
+
+def _users_path(folder: Path, server_id: str) -> Path:
+    return folder / f"users-{server_id}"
+
+
+def _forget(folder: Path, record: ServerRecord) -> None:
+    """Take a server that has ended out of the register, unless another has taken its place."""
+    if _read_record(folder) == record:
+        _record_path(folder).unlink()
+    _users_path(folder, record.server_id).unlink(missing_ok=True)
 
 
 def _read_record(folder: Path) -> ServerRecord | None:

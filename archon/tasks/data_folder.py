@@ -65,7 +65,9 @@ def rows_of(source: Source, folder: Path | None) -> tuple[Row, ...]:
     path = find(source, folder)
     if path is None:
         where = "no folder of data sets (set ARCHON_DATA)" if folder is None else f"not in {str(folder)!r}"
-        raise TaskError(f"{source.stem}.jsonl or {source.stem}.jsonl.gz is needed: {where}; published: {source.published}")
+        raise TaskError(
+            f"{source.stem}.jsonl or {source.stem}.jsonl.gz is needed: {where}; published: {source.published}"
+        )
     return tuple(_checked(path, number, row, source.fields) for number, row in json_lines(path))
 
 
@@ -96,9 +98,11 @@ def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         row = json.loads(line.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise TaskError(f"{path.name} line {number}: byte {error.start} is not UTF-8; save the file as UTF-8") from error
+        raise TaskError(
+            f"{path.name} line {number}: byte {error.start} is not UTF-8; save the file as UTF-8"
+        ) from error
     except (json.JSONDecodeError, RecursionError) as error:
         raise TaskError(f"{path.name} line {number}: not JSON ({error}); each line is one JSON object") from error
     if not isinstance(row, dict):
-        raise TaskError(f"{path.name} line {number}: {line[:40]!r} is not a JSON object like {{\"id\": …}}")
+        raise TaskError(f'{path.name} line {number}: {line[:40]!r} is not a JSON object like {{"id": …}}')
     return row

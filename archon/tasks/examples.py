@@ -30,9 +30,13 @@ _ARROW = re.compile(
     r"[ \t]*`?[ \t]*(?:#[ \t]*)?(?:==>|=>|==|=|-+>|➞|→|⇒|➜|#|(?:should |would |will |must )?"
     r"(?:returns?|gives?|equals?|is|be|evaluates to|produces?|yields?|outputs?)\b)[ \t]*(?:returns?\b)?[ \t]*:?",
 )
-_STANDS_ALONE = re.compile(r"^\s*(?:[-*•]|\d+[.)])?\s*$|(?:^|[\s`:;,(])(?:assert|for|and|so|e\.g\.|example|call|calling|then|if|that|the|[Ee]xamples?:?)\s*`?\s*$|[:;,.`]\s*`?$|^\s*>>>\s*$")
-_REMARK = re.compile(r"^[`'\"]?\s*(?:$|[.;,]?\s*(?:$|#|//|--|—|\(|because\b|since\b|as\b|where\b))")
-_FOR = re.compile(r"\b[Ff]or\s+(?=\w+\s*=)(?P<given>.+?)\bthe (?:output|result|answer) (?:should be|is|will be)\s+(?P<result>.+)$")
+_STANDS_ALONE = re.compile(
+    r"^\s*(?:[-*•]|\d+[.)])?\s*$|(?:^|[\s`:;,(])(?:assert|for|and|so|e\.g\.|example|call|calling|then|if|that|the|[Ee]xamples?:?)\s*`?\s*$|[:;,.`]\s*`?$|^\s*>>>\s*$"
+)
+_REMARK = re.compile(r"^[`'\"]?\s*(?:$|,\s*f?['\"]|[.;,]?\s*(?:$|#|//|--|—|\(|because\b|since\b|as\b|where\b))")
+_FOR = re.compile(
+    r"\b[Ff]or\s+(?=\w+\s*=)(?P<given>.+?)\bthe (?:output|result|answer) (?:should be|is|will be)\s+(?P<result>.+)$"
+)
 _INPUT = re.compile(r"^[ \t]*Input:?[ \t]*(?P<given>\S.*)\n[ \t]*Output:?[ \t]*(?P<result>\S.*)$", re.MULTILINE)
 _WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}
 

@@ -14,7 +14,9 @@ _OPENING = re.compile(r"^[ \t]*(?:[-*>]|\d+\.)?[ \t]*(`{3,}|~{3,})[ \t]*([\w+#.-
 _CODE_LINE = re.compile(r"^(import \w|from [\w.]+ import\b|(async )?def \w|class \w|@\w|\w+ *(:[^=]+)?= *\S)")
 _MAX_TRIMS = 120
 """How many trailing lines are tried as prose or as a cut-off end before a text is given up."""
-_NOT_PYTHON = frozenset({"bash", "sh", "shell", "console", "text", "txt", "output", "json", "java", "javascript", "cpp", "c"})
+_NOT_PYTHON = frozenset(
+    {"bash", "sh", "shell", "console", "text", "txt", "output", "json", "java", "javascript", "cpp", "c"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,11 +132,23 @@ def _has_result(tree: ast.Module, entry_point: str | None) -> bool:
     """Return whether the function does something: prose that happens to parse does not count as a body."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == entry_point:
-            return any(isinstance(part, ast.Return | ast.Raise | ast.Yield | ast.YieldFrom) for part in ast.walk(node))
+            return any(
+                isinstance(part, ast.Return | ast.Raise | ast.Yield | ast.YieldFrom) for part in _own_parts(node)
+            )
     return False
 
 
-_NUMBER = re.compile(r"(?<![\w.])[-−+]?\s?\$?\s?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:\s?/\s?\d+(?:\.\d+)?)?|(?<![\w.])[-−]?\.\d+")
+def _own_parts(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of a function that are not inside another function or class."""
+    for part in ast.iter_child_nodes(node):
+        yield part
+        if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            yield from _own_parts(part)
+
+
+_NUMBER = re.compile(
+    r"(?<![\w.])[-−+]?\s?\$?\s?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:\s?/\s?\d+(?:\.\d+)?)?|(?<![\w.])[-−]?\.\d+"
+)
 _ANCHOR = re.compile(r"(?:answer|result)\**\s*(?:is|was|:|=|equals)\s*:?\s*", re.IGNORECASE)
 _MATHS_SPAN = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+?)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
 

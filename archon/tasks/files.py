@@ -54,7 +54,11 @@ def task_file(path: Path) -> TaskSet:
     if not problems:
         raise TaskError(f"{path.name}: no problems in it; {_shape('maths')}")
     grader = GraderByKind(
-        graders={"code": CodeGrader(keys=code), "maths": MathsGrader(answers=answers), "text": TextGrader(answers=answers)}
+        graders={
+            "code": CodeGrader(keys=code),
+            "maths": MathsGrader(answers=answers),
+            "text": TextGrader(answers=answers),
+        }
     )
     return TaskSet(name=path.stem, problems=tuple(problems.values()), grader=grader)
 
@@ -112,7 +116,7 @@ def _problem(place: str, row: dict[str, Any]) -> Problem:
 
 
 def _kind(place: str, given: object) -> Kind:
-    if given == "code" or given == "maths" or given == "text":  # noqa: PLR1714  narrows the type
+    if given == "code" or given == "maths" or given == "text":
         return given
     raise TaskError(f"{place}: kind {given!r}; {nearest(str(given), _KEYS)}")
 
@@ -144,6 +148,8 @@ def _tests(place: str, given: object, entry_point: str) -> tuple[UnitTest, ...]:
             if made.function != entry_point:
                 raise ValueError(f"it calls {made.function!r}")
         except ValueError as error:
-            raise TaskError(f"{place}: test {number} {text!r}: {error}; write `assert {entry_point}(literals) == literal`") from error
+            raise TaskError(
+                f"{place}: test {number} {text!r}: {error}; write `assert {entry_point}(literals) == literal`"
+            ) from error
         tests.append(unit_test(made, expected, "example"))
     return tuple(tests)

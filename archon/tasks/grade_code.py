@@ -68,7 +68,9 @@ class CodeGrader:
         return Verdict(
             passed=wrong is None,
             by=_BY,
-            reason="" if wrong is None else f"{passed} of {len(key.calls)} passed; {wrong[1].outcome}: {wrong[1].detail}",
+            reason=""
+            if wrong is None
+            else f"{passed} of {len(key.calls)} passed; {wrong[1].outcome}: {wrong[1].detail}",
             score=passed / len(key.calls),
         )
 

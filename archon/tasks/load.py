@@ -70,7 +70,9 @@ def load_tasks(
         drawn = random.Random(f"{tasks.name}/{seed}").sample(range(len(problems)), limit)
         problems = tuple(problems[index] for index in sorted(drawn))
     if not problems:
-        raise TaskError(f"{tasks.name}: none of its {len(tasks.problems)} problems is of kind {', '.join(sorted(kinds or ()))}")
+        raise TaskError(
+            f"{tasks.name}: none of its {len(tasks.problems)} problems is of kind {', '.join(sorted(kinds or ()))}"
+        )
     return replace(tasks, problems=problems)
 
 

@@ -22,7 +22,11 @@ from archon.tasks.source import parse_source
 from archon.types import Problem
 
 _FIELDS = ("task_id", "prompt", "code", "test_list", "test_imports")
-MBPP = Source(stem="mbpp_sanitized", fields=_FIELDS, published="github.com/google-research/google-research, mbpp/sanitized-mbpp.json")
+MBPP = Source(
+    stem="mbpp_sanitized",
+    fields=_FIELDS,
+    published="github.com/google-research/google-research, mbpp/sanitized-mbpp.json",
+)
 MBPP_PLUS = Source(stem="mbpp_plus", fields=(*_FIELDS, "test"), published="github.com/evalplus/mbppplus_release")
 
 _TOO_HEAVY = frozenset({255, 599})

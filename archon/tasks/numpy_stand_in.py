@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 _IMPORT = re.compile(r"^import numpy as np[ \t]*$", re.MULTILINE)
-_STAND_IN = '''\
+_STAND_IN = """\
 try:
     import numpy as np
 except ImportError:
@@ -25,7 +25,7 @@ except ImportError:
                 assert len(a) == len(b), "shapes differ"
                 return all(np.allclose(x, y, rtol, atol) for x, y in zip(a, b))
             return bool(a == b or abs(a - b) <= atol + rtol * abs(b))
-'''
+"""
 
 
 def with_stand_in(test: str) -> str:

@@ -72,7 +72,9 @@ def with_preamble(code: str, stub: str | None, entry_point: str | None) -> str:
     if not missing:
         return code
     lines = code.split("\n")
-    future = [node.end_lineno or 0 for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    future = [
+        node.end_lineno or 0 for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+    ]
     at = max(future, default=0)
     return "\n".join([*lines[:at], *"\n\n".join(missing).split("\n"), "", "", *lines[at:]])
 

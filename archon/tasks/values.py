@@ -16,11 +16,38 @@ _MAX_CHARS = 400
 _MAX_BITS = 4096
 """Larger numbers are not computed: `9^{9^9}` must not hang a grader."""
 
-_DROPPED = (r"\left", r"\right", r"\displaystyle", r"\!", r"\,", r"\;", r"\:", r"\ ", r"\$", r"\%", "%", r"^\circ", r"^{\circ}", "°", "~")
-_SPELLINGS = ((r"\dfrac", r"\frac"), (r"\tfrac", r"\frac"), (r"\cfrac", r"\frac"), ("−", "-"), ("–", "-"), ("{,}", ","), (r"\lbrace", r"\{"), (r"\rbrace", r"\}"))
-_TEXT = re.compile(r"\\(?:text|mbox|textrm|mathrm|operatorname)\s*\{([^{}]*)\}")
+_DROPPED = (
+    r"\left",
+    r"\right",
+    r"\displaystyle",
+    r"\!",
+    r"\,",
+    r"\;",
+    r"\:",
+    r"\ ",
+    r"\$",
+    r"\%",
+    "%",
+    r"^\circ",
+    r"^{\circ}",
+    "°",
+    "~",
+)
+_SPELLINGS = (
+    (r"\dfrac", r"\frac"),
+    (r"\tfrac", r"\frac"),
+    (r"\cfrac", r"\frac"),
+    ("−", "-"),
+    ("–", "-"),
+    ("{,}", ","),
+    (r"\lbrace", r"\{"),
+    (r"\rbrace", r"\}"),
+)
+_TEXT = re.compile(r"\\(?:text|mbox|textrm|mathrm|operatorname)\s*\{([^{}]*)\}(?:\^\{?\d\}?)?")
 _BOLD = re.compile(r"\\(?:textbf|mathbf|textit|bf)\s*\{([^{}]*)\}")
-_UNIT_WORDS = re.compile(r"(?<=[\d}.)])\s*(?:[a-zA-Z]{2,}\.?(?:\^\{?\d\}?)?|[mgsLhN](?:\^\{?\d\}?)?(?![a-zA-Z]))(?:\s+[a-zA-Z]+|/[a-zA-Z]+)*\s*$")
+_UNIT_WORDS = re.compile(
+    r"(?<=[\d}.)])\s*(?:[a-zA-Z]{2,}\.?(?:\^\{?\d\}?)?|[mgsLhN](?:\^\{?\d\}?)?(?![a-zA-Z]))(?:\s+[a-zA-Z]+|/[a-zA-Z]+)*\s*$"
+)
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _OPERATORS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: operator.add,
@@ -43,6 +70,7 @@ def clean_latex(answer: str) -> str:
     text = unitless if re.search(r"\d|\\pi|\\sqrt", unitless) else _TEXT.sub(r"\1", text)
     text = re.sub(r"\\frac\s*(\d)\s*(\d)", r"\\frac{\1}{\2}", text)
     text = re.sub(r"\\frac\s*(\d)\s*\{", r"\\frac{\1}{", text)
+    text = re.sub(r"\\frac\s*(\{[^{}]*\})\s*(\d)", r"\\frac\1{\2}", text)
     text = re.sub(r"\\sqrt\s*(\d)", r"\\sqrt{\1}", text)
     text = _THOUSANDS.sub(lambda match: match.group().replace(",", ""), text)
     if not re.search(r"\\(?!frac)[a-zA-Z]", text):
@@ -67,7 +95,14 @@ def rational(answer: str) -> Fraction | None:
         text, changed = re.subn(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"((\1)/(\2))", text)
         if not changed:
             break
-    text = text.replace(r"\cdot", "*").replace(r"\times", "*").replace(r"\div", "/").replace("^", "**").replace("{", "(").replace("}", ")")
+    text = (
+        text.replace(r"\cdot", "*")
+        .replace(r"\times", "*")
+        .replace(r"\div", "/")
+        .replace("^", "**")
+        .replace("{", "(")
+        .replace("}", ")")
+    )
     if not re.fullmatch(r"[\d.+\-*/() e]+", text) or re.search(r"\d\s*\(|\)\s*[\d(]", text):
         return None
     value = _evaluate(re.sub(r"(?<![\d.])0+(?=\d)", "", text))

@@ -4,9 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))
 
-from layers_doubles import HereSandbox, run_calls_here  # noqa: E402
+from layers_doubles import HereSandbox, run_calls_here
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def _call(space, test):
     args, kwargs = ast.literal_eval(test.args), ast.literal_eval(test.kwargs)
     try:
         value = space[test.function](*args, **kwargs)
-    except Exception as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         return Result("error", detail=f"raised {type(error).__name__}")
     if value == ast.literal_eval(test.expected):
         return Result("passed")
@@ -99,7 +99,9 @@ def replies(**given: str | Callable[[Request, int], object]):
     usual: dict = {
         "generation": lambda request, i: program("x * 2") if "def f" in prompt_of(request) else f"answer {i}",
         "critique": "[1] good\n[2] bad\n[3] bad\n[4] bad",
-        "ranking": lambda request, i: " > ".join(f"[{k}]" for k in range(9, 0, -1) if f"<candidate {k}>" in prompt_of(request)),
+        "ranking": lambda request, i: " > ".join(
+            f"[{k}]" for k in range(9, 0, -1) if f"<candidate {k}>" in prompt_of(request)
+        ),
         "comparison": "[1]",
         "fusion": lambda request, i: f"fused {i}",
         "revision": "revised",

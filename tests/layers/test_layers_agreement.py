@@ -1,6 +1,7 @@
 import itertools
 
 import pytest
+
 from archon.layers.agreement import Observation, agreement, believed, trivial
 from archon.types import UnitTest
 
@@ -24,10 +25,18 @@ def test_an_example_outweighs_any_agreement():
 
 
 def test_scores_by_hand():
-    # No examples, so weight 1: score = within / 2. Two of three return 6 and pass: within = (2/3)(1 + 1)/2 = 2/3.
-    # The third one returns 7 alone and fails: within = (1/3)(1 + 0)/2 = 1/6.
+    # No examples, so weight 1: score = within / 2. Two of three return 6 and pass the only test that has weight:
+    # within = (2/3)(0.2 + 1)/1.2 = 2/3. The third one returns 7 alone and fails: within = (1/3)(0.2 + 0)/1.2 = 1/18.
     observed = [[saw(True, "6")], [saw(True, "6")], [saw(False, "7")]]
-    assert agreement([WRITTEN], observed).scores == pytest.approx((1 / 3, 1 / 3, 1 / 12))
+    assert agreement([WRITTEN], observed).scores == pytest.approx((1 / 3, 1 / 3, 1 / 36))
+
+
+def test_a_test_weighs_as_the_square_of_the_share_that_passes_it():
+    # Test a is passed by three of four, test b by the fourth alone: weights 9/16 and 1/16, so 0.9 and 0.1 of all.
+    # All values differ between the two camps: agreement 3/4 and 1/4. within = (3/4)(1.1)/1.2 and (1/4)(0.3)/1.2.
+    other = made("model", args="(4,)", expected="9")
+    observed = [[saw(True, "6"), saw(False, "8")]] * 3 + [[saw(False, "7"), saw(True, "9")]]
+    assert agreement([WRITTEN, other], observed).scores == pytest.approx((0.34375,) * 3 + (0.03125,))
 
 
 def test_agreement_on_values_finds_the_majority_when_the_expected_value_is_wrong():
@@ -59,7 +68,13 @@ def test_tests_that_all_of_several_programs_fail_are_not_believed():
 
 @pytest.mark.parametrize(
     ("args", "expected", "is_trivial"),
-    [("(1,)", "None", True), ("([1],)", "[1]", True), ("(1, 2)", "2", False), ("()", "0", False), ("(1,)", "1.0", False)],
+    [
+        ("(1,)", "None", True),
+        ("([1],)", "[1]", True),
+        ("(1, 2)", "2", False),
+        ("()", "0", False),
+        ("(1,)", "1.0", False),
+    ],
 )
 def test_tests_that_trivial_programs_pass(args, expected, is_trivial):
     assert trivial(made("model", args, expected)) is is_trivial

@@ -1,4 +1,5 @@
 import pytest
+
 from archon.budget import Budget, Ledger
 from archon.errors import (
     AuthError,

@@ -1,3 +1,5 @@
+from layers_doubles import prompt_of, trace_of
+
 from archon.budget import Budget, Ledger
 from archon.errors import ModelUnavailable
 from archon.layers.critic import Critic
@@ -5,7 +7,6 @@ from archon.models.metered import Metered
 from archon.models.protocol import Completion
 from archon.testing import ScriptedModel
 from archon.types import Candidate
-from layers_doubles import prompt_of, trace_of
 
 
 async def test_one_call_for_the_whole_set():

@@ -1,12 +1,13 @@
 from dataclasses import replace
 
 import pytest
+from layers_doubles import prompt_of, trace_of
+
 from archon.budget import Budget, Ledger
 from archon.errors import ConfigError, ModelUnavailable
 from archon.layers.fuser import Fuser
 from archon.models.metered import Metered
 from archon.testing import ScriptedModel
-from layers_doubles import prompt_of, trace_of
 
 
 async def test_n_answers_in_one_request_with_their_parents():

@@ -1,11 +1,12 @@
 import pytest
+from layers_doubles import TEXT, prompt_of, trace_of
+
 from archon.budget import Budget
 from archon.errors import ConfigError, ModelUnavailable
 from archon.layers.generator import Generator
 from archon.models.protocol import Completion
 from archon.testing import ScriptedModel
 from archon.types import Candidate, UnitTest, Verdict
-from layers_doubles import TEXT, prompt_of, trace_of
 
 
 def numbered(prefix=""):
@@ -17,7 +18,9 @@ async def test_a_fixed_temperature_is_one_request():
     trace = await Generator(model=model, n=4, temperature=0.0, max_tokens=7).run(TEXT)
     (request,) = model.requests
     assert (request.n, request.temperature, request.max_tokens) == (4, 0.0, 7)
-    assert [(c.id, c.text, c.temperature) for c in trace.candidates] == [(f"generator#{i}", str(i), 0.0) for i in range(4)]
+    assert [(c.id, c.text, c.temperature) for c in trace.candidates] == [
+        (f"generator#{i}", str(i), 0.0) for i in range(4)
+    ]
     assert trace.usage.calls == 4
     assert trace.spans[0].parses == (("ok", 4),)
 
@@ -88,7 +91,9 @@ async def test_empty_answers_leave_a_trace_without_an_answer():
 
 
 async def test_budget_keeps_what_there_is_and_says_so():
-    trace = await Generator(model=ScriptedModel(numbered()), n=3, temperature=(0.0, 1.0)).run(TEXT, budget=Budget(calls=2))
+    trace = await Generator(model=ScriptedModel(numbered()), n=3, temperature=(0.0, 1.0)).run(
+        TEXT, budget=Budget(calls=2)
+    )
     assert trace.stop == "budget"
     assert "2 calls" in trace.stop_reason
     assert [c.error is None for c in trace.candidates] == [True, True, False]

@@ -1,4 +1,5 @@
 import pytest
+
 from archon.layers.parse_choice import parse_choice, parse_verdict
 
 

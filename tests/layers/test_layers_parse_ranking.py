@@ -2,6 +2,7 @@ import itertools
 import random
 
 import pytest
+
 from archon.layers.parse_ranking import parse_ranking
 
 TABLE = [
@@ -55,7 +56,25 @@ def test_every_strict_permutation_is_read_as_it_is():
 
 
 def test_any_text_gives_a_permutation():
-    pieces = ["[1]", "[2]", "[9]", "3", ">", "-", "\n", ",", "[", "]", "best", "Answer:", "{", "}", " ", "9" * 30, "[2-"]
+    pieces = [
+        "[1]",
+        "[2]",
+        "[9]",
+        "3",
+        ">",
+        "-",
+        "\n",
+        ",",
+        "[",
+        "]",
+        "best",
+        "Answer:",
+        "{",
+        "}",
+        " ",
+        "9" * 30,
+        "[2-",
+    ]
     draw = random.Random(7)
     for _ in range(3000):
         text = "".join(draw.choices(pieces, k=draw.randint(0, 15)))

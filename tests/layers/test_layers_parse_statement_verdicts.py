@@ -1,4 +1,5 @@
 import pytest
+
 from archon.layers.parse_statement_verdicts import parse_statement_verdicts
 
 

@@ -1,4 +1,5 @@
 import pytest
+
 from archon.layers.parse_tests import parse_code_tests, parse_prose_tests
 
 
@@ -28,6 +29,8 @@ def test_text_source_and_function_are_set():
         ("assert not f(1)", "False"),
         ("assert f(1) is None", "None"),
         ("assert (f(1) == -2.5)", "-2.5"),
+        ("assert (f(1) == 2, 'why')", "2"),
+        ("assert f(1) == '\\d'", "'\\\\d'"),
         ("1. assert f(1) == 'a'", "'a'"),
         ("- `assert f(1) == 'a'`", "'a'"),
         ("Test 3: assert f(1) == {1}", "{1}"),
@@ -68,14 +71,17 @@ def test_what_is_no_literal_test_is_dropped_and_counted(line, reason):
 
 
 def test_duplicates_contradictions_and_the_limit():
-    tests, dropped, status = read("assert f(1) == 2\nassert f(1) == 2\nassert f(1) == 3\nassert f(2) == 2\nassert f(3) == 3", 2)
+    tests, dropped, status = read(
+        "assert f(1) == 2\nassert f(1) == 2\nassert f(1) == 3\nassert f(2) == 2\nassert f(3) == 3", 2
+    )
     assert tests == [("(1,)", "{}", "2"), ("(2,)", "{}", "2")]
     assert dropped == {"duplicate": 1, "contradiction": 1, "beyond_limit": 1}
     assert status == "repaired"
 
 
 def test_prose_fences_and_statements_over_several_lines():
-    reply = "Here are the tests:\n```python\ndef f(x):\n    return 1\n\nassert f([\n    1,\n    2,\n]) == 3\nassert f(4) == 5\n```"
+    listed = "assert f([\n    1,\n    2,\n]) == 3\nassert f(4) == 5\n"
+    reply = f"Here are the tests:\n```python\ndef f(x):\n    return 1\n\n{listed}```"
     assert read(reply) == ([("([1, 2],)", "{}", "3"), ("(4,)", "{}", "5")], {}, "ok")
 
 

@@ -1,10 +1,15 @@
 import pytest
+
 from archon.layers import prompts
 from archon.layers.views import View
 from archon.types import Image, Message, Problem, UnitTest
 
 PICTURE = Image(url="data:image/png;base64,AAAA", detail="low")
-HISTORY = (Message(role="system", content="Be brief."), Message(role="user", content="Hello"), Message(role="assistant", content="Hi"))
+HISTORY = (
+    Message(role="system", content="Be brief."),
+    Message(role="user", content="Hello"),
+    Message(role="assistant", content="Hi"),
+)
 PROBLEM = Problem(id="p", prompt=("Look at this:", PICTURE, "What is it?"), history=HISTORY, entry_point="f")
 A, B = View(text="a cat", critique="short", tests="passes 1 of 2 tests"), View(text="a dog")
 TESTS = (UnitTest(text="It names an animal.", source="model"),)
@@ -42,7 +47,10 @@ def test_a_plain_problem_is_put_as_it_is():
 
 def test_views_show_critique_and_tests():
     shown = prompts.fusion(Problem(id="p", prompt="?"), [A, B])[0].content
-    assert "<candidate 1>\na cat\n</candidate 1>\n<critique 1>\nshort\n</critique 1>\nCandidate 1 passes 1 of 2 tests." in shown
+    assert (
+        "<candidate 1>\na cat\n</candidate 1>\n<critique 1>\nshort\n</critique 1>\nCandidate 1 passes 1 of 2 tests."
+        in shown
+    )
     assert "<critique 2>" not in shown
 
 

@@ -1,6 +1,8 @@
 from dataclasses import replace
 
 import pytest
+from layers_doubles import prompt_of, trace_of
+
 from archon.budget import Budget, Ledger
 from archon.errors import ConfigError, ModelUnavailable
 from archon.layers.ranker import Ranker, ranked, votes
@@ -8,14 +10,13 @@ from archon.models.metered import Metered
 from archon.models.protocol import Completion
 from archon.testing import ScriptedModel
 from archon.types import Candidate, Verdict
-from layers_doubles import prompt_of, trace_of
 
 
 def texts(trace):
     return [c.text for c in trace.candidates]
 
 
-def tested(candidate, *outcomes, score=None):
+def with_outcomes(candidate, *outcomes, score=None):
     return replace(candidate, verdicts=(Verdict(passed=None, by="e", tests=outcomes, score=score),))
 
 
@@ -87,7 +88,9 @@ async def test_one_candidate_takes_no_call():
 async def test_executed_tests_outrank_the_opinion():
     trace = trace_of("a", "b", "c")
     a, b, c = trace.candidates
-    trace = replace(trace, candidates=(tested(a, True, False), tested(b, True, True), tested(c, True, False)))
+    trace = replace(
+        trace, candidates=(with_outcomes(a, True, False), with_outcomes(b, True, True), with_outcomes(c, True, False))
+    )
     after = await Ranker(model=ScriptedModel(["[3] > [1] > [2]"]))(trace)
     assert texts(after) == ["b", "c", "a"]
     assert [one.score for one in after.candidates] == pytest.approx([1.0, 2 / 3, 1 / 3])
@@ -97,13 +100,20 @@ async def test_executed_tests_outrank_the_opinion():
 
 def test_one_not_judged_takes_the_mean_of_the_others():
     a, b, c = trace_of("a", "b", "c").candidates
-    ordered = ranked((tested(a, score=None), tested(b, False, score=0.2), tested(c, True, score=0.8)), None, tests=True)
+    ordered = ranked(
+        (with_outcomes(a, score=None), with_outcomes(b, False, score=0.2), with_outcomes(c, True, score=0.8)),
+        None,
+        tests=True,
+    )
     assert [one.text for one in ordered] == ["c", "a", "b"]
 
 
 async def test_critiques_and_tests_are_shown_only_when_asked_for():
     trace = trace_of("a", "b")
-    trace = replace(trace, candidates=tuple(tested(replace(c, critique="sloppy"), True, None, False) for c in trace.candidates))
+    trace = replace(
+        trace,
+        candidates=tuple(with_outcomes(replace(c, critique="sloppy"), True, None, False) for c in trace.candidates),
+    )
     for flag in (True, False):
         model = ScriptedModel(["[1] > [2]"])
         await Ranker(model=model, use_critiques=flag, use_tests=flag)(trace)

@@ -1,10 +1,11 @@
 import pytest
+from layers_doubles import prompt_of, trace_of
+
 from archon.budget import Budget, Ledger
 from archon.errors import ConfigError, ModelUnavailable
 from archon.layers.revise import Revise
 from archon.models.metered import Metered
 from archon.testing import ScriptedModel
-from layers_doubles import prompt_of, trace_of
 
 
 def counting():
@@ -18,7 +19,14 @@ async def test_chains_are_sequential_inside_and_side_by_side():
     assert (model.calls, model.most_in_flight) == (6, 2)
     assert after.usage.critical_s == pytest.approx(0.06)
     assert [c.id for c in after.candidates] == ["revise#2", "revise#5"]
-    assert [c.id for c in after.retired] == ["generator#0", "generator#1", "revise#1", "revise#0", "revise#4", "revise#3"]
+    assert [c.id for c in after.retired] == [
+        "generator#0",
+        "revise#0",
+        "revise#1",
+        "generator#1",
+        "revise#3",
+        "revise#4",
+    ]
     assert after.candidates[0].parents == ("revise#1",)
 
 

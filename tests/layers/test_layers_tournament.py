@@ -2,6 +2,7 @@ import itertools
 import math
 
 import pytest
+
 from archon.layers.tournament import bradley_terry, copeland, wins_from
 
 
@@ -19,7 +20,7 @@ def test_an_unreadable_order_leaves_the_pair_out():
 
 
 def test_a_judge_that_always_prefers_the_first_says_nothing():
-    results = {pair: 1 for pair in itertools.permutations(range(4), 2)}
+    results = dict.fromkeys(itertools.permutations(range(4), 2), 1)
     assert copeland(wins_from(results, 4)) == (0.5,) * 4
     assert bradley_terry(wins_from(results, 4)) == pytest.approx((0.5,) * 4)
 

@@ -1,4 +1,4 @@
-"""Small stand-ins: a GGUF file of a few kilobytes, wheels that carry its parts, and a server script with bad manners."""
+"""Small stand-ins: a GGUF file of a few kilobytes, wheels that carry its parts, a server script with bad manners."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def entry(data: bytes, parts: int, **changes: object) -> ModelEntry:
     return ModelEntry(**(values | changes))
 
 
-SERVER = '''
+SERVER = """
 import http.server, os, signal, subprocess, sys, time
 port, manner = int(sys.argv[1]), sys.argv[2]
 if manner == "dies":
@@ -153,7 +153,7 @@ if manner == "stubborn":
 if manner in ("family", "stubborn"):
     # A grandchild in a session of its own, orphaned at once, deaf to SIGTERM, with its environment wiped.
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
-    middle = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', %r], start_new_session=True, env={})" % deaf
+    middle = "import subprocess as s, sys; s.Popen([sys.executable, '-c', %r], start_new_session=True, env={})" % deaf
     subprocess.run([sys.executable, "-c", middle], check=True)
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 if manner == "silent":
@@ -164,7 +164,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200); self.end_headers()
     def log_message(self, *a): pass
 http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
-'''
+"""
 
 
 def launch(manner: str = "good", name: str = "fake") -> Launch:

@@ -35,7 +35,7 @@ tiny:
   parameters: 1
   file: t.gguf
   size_bytes: 1
-  sha256: {"0" * 64}
+  sha256: {"a" * 64}
 """
 
 
@@ -46,7 +46,7 @@ tiny:
         (GOOD.replace("size_bytes: 1", "size_bytes: one"), "size_bytes: expected int, got 'one'"),
         (GOOD.replace("size_bytes: 1", "size_bytes: true"), "size_bytes: expected int, got True"),
         (GOOD.replace("  file: t.gguf\n", ""), "missing file"),
-        (GOOD.replace("0" * 64, '"abc"'), "64 hexadecimal digits, got 'abc'"),
+        (GOOD.replace("a" * 64, '"abc"'), "64 hexadecimal digits, got 'abc'"),
         (GOOD.replace("tiny:", "../tiny:"), "a model's name is lower-case"),
         (GOOD + "  hub: {repo: a/b}\n", "hub: missing file"),
         (GOOD + "  index: {package: p, version: '1', parts: 2}\n", "no '{part}' in its name"),
@@ -69,7 +69,7 @@ def test_bad_utf8_and_a_missing_file_are_one_clear_error(tmp_path: Path):
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match="cannot read"):
         load_catalogue(path)
-    with pytest.raises(ConfigError, match="absent.yaml"):
+    with pytest.raises(ConfigError, match="absent"):
         load_catalogue(tmp_path / "absent.yaml")
 
 

@@ -27,7 +27,9 @@ def test_metadata_and_shapes_are_read_as_written(tmp_path: Path):
 def test_every_cut_of_a_header_is_a_clear_error(tmp_path: Path):
     path = tmp_path / "a.gguf"
     data = gguf_bytes()
-    for size in [*range(0, 64), *range(64, 6000, 97)]:
+    path.write_bytes(data)
+    end = min(tensor.offset for tensor in read_header(path).tensors) - 32  # padding may follow the header
+    for size in [*range(64), *range(64, end, 53), end]:
         path.write_bytes(data[:size])
         with pytest.raises(ServingError, match=r"a\.gguf"):
             read_header(path)
