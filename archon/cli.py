@@ -32,8 +32,12 @@ from archon.errors import (
 )
 from archon.pipeline.graph import drawn
 from archon.pipeline.pipeline import Pipeline
-from archon.report import compare_runs, table, write_report
+from archon.report import compare as compare_runs
+from archon.report import table, write_report
+from archon.report.findings import findings
+from archon.report.grids import comparisons
 from archon.report.records import Run, RunInfo
+from archon.report.table import draw
 from archon.run.evaluate import EvalOptions, evaluate
 from archon.run.journal import Journal, read_run
 from archon.run.machine import describe_machine
@@ -206,15 +210,15 @@ def evaluate_command(
         _err.print(f"stopped; finished problems are in {folder}: the same command goes on from there", highlight=False)
         raise typer.Exit(130) from None
     paths = write_report(runs, folder)
-    comparisons = [compare_runs(runs[0], run) for run in runs[1:]]
     if as_json:
-        written = {"folder": str(folder), "report": [str(path) for path in paths]}
-        _print_json({**written, "runs": [asdict(run) for run in runs], "compare": [asdict(c) for c in comparisons]})
+        written = {"folder": str(folder), "report": {kind: str(path) for kind, path in asdict(paths).items()}}
+        compared = [asdict(compare_runs(runs[0], run)) for run in runs[1:]]
+        _print_json({**written, "runs": [asdict(run) for run in runs], "compare": compared})
         return
     _out.print(table(runs), markup=False, highlight=False, soft_wrap=True)
-    for comparison in comparisons:
-        _out.print(str(comparison), markup=False, highlight=False, soft_wrap=True)
-    _out.print(f"report: {folder / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
+    for run in runs[1:]:
+        _print_comparison(runs[0], run)
+    _out.print(f"report: {paths.html}", markup=False, highlight=False, soft_wrap=True)
 
 
 def run_folder(folder: Path, one: LoadedPipeline, every: list[LoadedPipeline]) -> Path:
@@ -258,9 +262,9 @@ def report(
     """Write the report of one or several runs: HTML, Markdown, CSV, Parquet, PNG."""
     paths = write_report([read_run(folder) for folder in folders], out)
     if as_json:
-        _print_json({"written": [str(path) for path in paths]})
+        _print_json({kind: str(path) for kind, path in asdict(paths).items()})
         return
-    for path in paths:
+    for path in asdict(paths).values():
         _out.print(str(path), markup=False, highlight=False)
 
 
@@ -271,11 +275,11 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare two runs problem by problem: McNemar's test and paired bootstrap intervals."""
-    comparison = compare_runs(read_run(first), read_run(second))
+    one, other = read_run(first), read_run(second)
     if as_json:
-        _print_json(asdict(comparison))
+        _print_json(asdict(compare_runs(one, other)))
         return
-    _out.print(str(comparison), markup=False, highlight=False)
+    _print_comparison(one, other)
 
 
 @models_app.command("list")
@@ -385,6 +389,14 @@ def _narrowed(own: Budget | None, given: Budget) -> Budget:
 def _list_ignored(loaded: LoadedPipeline) -> None:
     for key in loaded.ignored:
         _err.print(f"ignored: {key}", markup=False, highlight=False)
+
+
+def _print_comparison(base: Run, run: Run) -> None:
+    compared = compare_runs(base, run)
+    named = [(run.info.system, base.info.system, compared)]
+    for sentence in findings([], named):
+        _out.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    _out.print(draw(comparisons(named)), markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_json(value: object) -> None:

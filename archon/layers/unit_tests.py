@@ -48,6 +48,8 @@ class UnitTestGenerator(Leaf):
     """Tests asked for, at most as many are kept; 5 to 10 are usual."""
     use_examples: bool = True
     """Whether examples stated in a code problem become tests; they are trusted and take no call."""
+    executable_only: bool = False
+    """Whether other problems than code, whose tests a judge would have to read, get none."""
     max_tokens: int = 512
     """The most tokens of all tests together."""
     temperature: float | None = 0.7
@@ -57,10 +59,13 @@ class UnitTestGenerator(Leaf):
     def __post_init__(self) -> None:
         checks.whole(self.kind, "n", self.n, low=1, high=100)
         checks.flag(self.kind, "use_examples", self.use_examples)
+        checks.flag(self.kind, "executable_only", self.executable_only)
         checks.sampling(self.kind, max_tokens=self.max_tokens, temperature=self.temperature, effort=self.effort)
 
     async def __call__(self, trace: Trace) -> Trace:
         """Return the trace with its tests added; one call."""
+        if self._passes_over(trace.problem):
+            return trace.spend(Span(layer=self.name, kind=self.kind, notes=("no tests: not executable",)))
         if trace.round > 0 and trace.tests:
             return trace.spend(Span(layer=self.name, kind=self.kind, notes=("tests of the first round kept",)))
         request = Request(
@@ -81,10 +86,15 @@ class UnitTestGenerator(Leaf):
         return halted(replace(trace, tests=(*trace.tests, *written.tests)).spend(span), written.stop)
 
     def plan_rows(self, shape: Shape) -> tuple[tuple[LayerPlan, ...], Shape]:
-        """Return one call, whatever reaches it."""
+        """Return one call, whatever reaches it; none for a problem that it passes over."""
+        if self._passes_over(shape.problem):
+            return (LayerPlan.of(self.name, self.kind, calls=0),), replace(shape, tests_sought=True)
         tokens = tokens_bound(asking_for_tests(shape.problem, self.n))
         row = LayerPlan.of(self.name, self.kind, calls=1, prompt_tokens=tokens, max_tokens=self.max_tokens)
         return (row,), with_tests(shape, self.n, self.max_tokens, use_examples=self.use_examples)
+
+    def _passes_over(self, problem: Problem) -> bool:
+        return self.executable_only and not executes(problem)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +218,7 @@ def with_tests(shape: Shape, n: int, max_tokens: int, *, use_examples: bool) -> 
     return replace(
         shape,
         tests=shape.tests + len(examples) + n,
+        tests_sought=True,
         test_tokens=shape.test_tokens + stated + max_tokens + n * _CANONICAL,
     )
 

@@ -118,10 +118,10 @@ class Verifier(Leaf):
 
     def _plan_tests(self, shape: Shape) -> tuple[LayerPlan, Shape]:
         writing, tokens = 0, 0
-        if not shape.tests:
+        if not shape.tests and not shape.tests_sought:
             writing, tokens = 1, tokens_bound(asking_for_tests(shape.problem, self.unit_tests))
             shape = with_tests(shape, self.unit_tests, self.max_tokens, use_examples=self.use_examples)
-        judging = 0 if executes(shape.problem) else shape.candidates
+        judging = 0 if executes(shape.problem) or not shape.tests else shape.candidates
         calls = writing + judging
         row = LayerPlan(
             layer=self.name,

@@ -96,6 +96,7 @@ class Parallel(_Composite):
             critique_tokens=max(after.critique_tokens for after in shapes),
             tests=shape.tests + sum(after.tests - shape.tests for after in shapes),
             test_tokens=shape.test_tokens + sum(after.test_tokens - shape.test_tokens for after in shapes),
+            tests_sought=any(after.tests_sought for after in shapes),
         )
         return tuple(row for rows, _ in planned for row in rows), joined
 

@@ -27,6 +27,8 @@ class Shape:
     """The most unit tests that the trace can hold."""
     test_tokens: int = 0
     """The most tokens that all tests together can have."""
+    tests_sought: bool = False
+    """Whether a layer has had tests written, so that a later one does not, even when none could be read."""
 
     @property
     def problem_tokens(self) -> int:

@@ -174,7 +174,10 @@ def _ends(text: str) -> Iterator[int]:
 
 def _word_or_literal(text: str) -> object:
     text = re.sub(r"(?<=\d)\.$", "", text.strip())  # the full stop of a sentence, not of a float
-    return literal(_WORDS.get(text.strip().lower(), text))
+    value = literal(_WORDS.get(text.lower(), text))
+    if isinstance(value, tuple) and not text.startswith("("):
+        raise ValueError("a tuple without brackets: a value and a remark")
+    return value
 
 
 def _described(text: str, entry_point: str, parameters: tuple[str, ...] | None) -> Iterator[tuple[Call, object]]:

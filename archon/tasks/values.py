@@ -1,6 +1,7 @@
 r"""Exact values of final answers: the cheap half of judging maths, and the form in which answers vote.
 
-`rational(r"\frac{1}{2}") == rational("0.50") == Fraction(1, 2)`; what is not a rational number keeps a cleaned LaTeX text.
+`rational(r"\frac{1}{2}") == rational("0.50") == Fraction(1, 2)`; what is not a rational number keeps a cleaned LaTeX
+text.
 """
 
 from __future__ import annotations

@@ -28,9 +28,24 @@ def test_assertions_become_structured(text, args, kwargs, expected):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "f(1)", "f(x) == 1", "f(1) == x", "f(1) != 2", "1 == f(1)", "a.f(1) == 2", "f(**{}) == 1", "f(*[1]) == 1", "f(1) == 2 == 3",
-     "assert", "assertf(1) == 2 or True", "f(1) == [" * 400, "__import__('os').system('x') == 0", "f(\x00) == 1"],
-)  # fmt: skip
+    [
+        "",
+        "f(1)",
+        "f(x) == 1",
+        "f(1) == x",
+        "f(1) != 2",
+        "1 == f(1)",
+        "a.f(1) == 2",
+        "f(**{}) == 1",
+        "f(*[1]) == 1",
+        "f(1) == 2 == 3",
+        "assert",
+        "assertf(1) == 2 or True",
+        "f(1) == [" * 400,
+        "__import__('os').system('x') == 0",
+        "f(\x00) == 1",
+    ],
+)
 def test_anything_else_is_refused(text):
     with pytest.raises(ValueError, match=r"."):
         assertion(text)

@@ -29,8 +29,8 @@ def examples(text, name="f"):
         ("* f(5) -> 6", ["f(5) == 6"]),
         ("f(5) => true", ["f(5) == True"]),
         ("f(5) ==> None", ["f(5) == None"]),
-        ("f(15)   # returns \"db\"", ["f(15) == 'db'"]),
-        ('f("x") # => \'No\' (because it is short)', ["f('x') == 'No'"]),
+        ('f(15)   # returns "db"', ["f(15) == 'db'"]),
+        ("f(\"x\") # => 'No' (because it is short)", ["f('x') == 'No'"]),
         ("For example: f(3) returns 4.", ["f(3) == 4"]),
         ("f(3) should return [1, 2].", ["f(3) == [1, 2]"]),
         ("f(3) -> 10 - 3 - 1 = 6", ["f(3) == 6"]),
@@ -43,13 +43,29 @@ def examples(text, name="f"):
         ("f(1) = 3", ["f(1) == 3"]),
         ("f(n) = n + 1 for even n\nf(1) = 3", []),
         # not an example, or not to be read safely
-        ("2 * f(3) == 6", []), ("round(f(3), 2) == 6", []), ("f(1) + f(2) == 3", []), ("assert not f(3) == 6", []),
-        ("g.f(3) == 4", []), ("my_f(3) == 4", []), ("def f(x=1): return 3", []), ("f(x) == 3", []), ("f(1) == x", []),
-        ("f(1) == 2 and more", []), ("f(1) == [1, 2", []), ("f(1 == 2", []), ("f(1) == ('one')", []), ('f(1) == ""a"', []),
-        ("f(3) is called when 3 is given", []), ("f(1) == f(2)", []), (">>> f(1)\nTraceback (most recent call last):", []),
-        (">>> x = f(1)\n3", []), ("f(1) == open('/etc/passwd').read()", []), ("f(" * 3000, []), ("", []),
+        ("2 * f(3) == 6", []),
+        ("round(f(3), 2) == 6", []),
+        ("f(1) + f(2) == 3", []),
+        ("assert not f(3) == 6", []),
+        ("g.f(3) == 4", []),
+        ("my_f(3) == 4", []),
+        ("def f(x=1): return 3", []),
+        ("f(x) == 3", []),
+        ("f(1) == x", []),
+        ("f(1) == 2 and more", []),
+        ("f(1) == [1, 2", []),
+        ("f(1 == 2", []),
+        ("f(1) == ('one')", []),
+        ('f(1) == ""a"', []),
+        ("f(3) is called when 3 is given", []),
+        ("f(1) == f(2)", []),
+        (">>> f(1)\nTraceback (most recent call last):", []),
+        (">>> x = f(1)\n3", []),
+        ("f(1) == open('/etc/passwd').read()", []),
+        ("f(" * 3000, []),
+        ("", []),
     ],
-)  # fmt: skip
+)
 def test_shapes(text, found):
     assert examples(text) == found
 
@@ -120,4 +136,5 @@ def test_humaneval_examples_are_those_of_the_canonical_solutions(tmp_path):
 def test_mbpp_shows_its_first_assertion():
     assert examples("Write it.\n\nassert f([1], 2) == [3]") == ["f([1], 2) == [3]"]
     test = stated_examples(Problem(id="p", prompt="assert f({1, 2}) == {1}", kind="code", entry_point="f"))[0]
-    assert ast.literal_eval(test.args) == ({1, 2},) and test.source == "example"
+    assert ast.literal_eval(test.args) == ({1, 2},)
+    assert test.source == "example"

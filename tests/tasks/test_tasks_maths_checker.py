@@ -19,11 +19,17 @@ def checker():
 @pytest.mark.parametrize(
     ("gold", "answer", "equal"),
     [
-        ("18", "18.00", True), ("18", "18.0000001", False), ("\\frac{1}{3}", "0.3333333", True), ("0.3", "0.4", False),
-        ("2\\sqrt{3}", "\\sqrt{12}", True), ("x^2+2x+1", "(x+1)^2", True), ("\\frac{\\pi}{2}", "\\frac{\\pi}{3}", False),
-        ("(1,2)", "(2,1)", False), ("\\text{Evelyn}", "Carla", False),
+        ("18", "18.00", True),
+        ("18", "18.0000001", False),
+        ("\\frac{1}{3}", "0.3333333", True),
+        ("0.3", "0.4", False),
+        ("2\\sqrt{3}", "\\sqrt{12}", True),
+        ("x^2+2x+1", "(x+1)^2", True),
+        ("\\frac{\\pi}{2}", "\\frac{\\pi}{3}", False),
+        ("(1,2)", "(2,1)", False),
+        ("\\text{Evelyn}", "Carla", False),
     ],
-)  # fmt: skip
+)
 def test_compares(checker, gold, answer, equal):
     assert checker.compare(gold, answer).equal is equal
 
@@ -50,7 +56,8 @@ def test_a_hanging_comparison_is_ended_and_the_next_one_works(tmp_path, monkeypa
     checker = MathsChecker(limit_s=1.0)
     began = time.monotonic()
     hung = checker.compare("x", "y")
-    assert hung.equal is False and "within 1 s" in hung.how
+    assert hung.equal is False
+    assert "within 1 s" in hung.how
     assert time.monotonic() - began < 10
     assert checker.compare("x", "y").equal is True
     checker.close()

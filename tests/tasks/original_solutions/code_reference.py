@@ -1,5 +1,7 @@
 """One right program for each problem of archon/tasks/original/code.jsonl, named like its entry point."""
 
+from itertools import pairwise
+
 
 def warm_days(temperatures, threshold):
     return sum(1 for value in temperatures if value > threshold)
@@ -193,7 +195,7 @@ def longest_balanced(text):
 
 
 def calculate(expression):
-    tokens = [char for char in expression.replace(" ", "")]
+    tokens = list(expression.replace(" ", ""))
     at = 0
 
     def factor():
@@ -341,7 +343,7 @@ def left_spiral(matrix):
 def busiest_span(visits):
     points = sorted({time for visit in visits for time in visit})
     best, span = 0, None
-    for start, end in zip(points, points[1:], strict=False):
+    for start, end in pairwise(points):
         inside = sum(1 for come, go in visits if come <= start and end <= go)
         if inside > best:
             best, span = inside, [start, end]

@@ -1,0 +1,146 @@
+"""A control group for one job: memory and processes in total, where this process may make groups.
+
+Both hierarchies are served: version 1 (a folder per controller) and version 2 (one folder, whose parent must hand
+the controllers down). Where neither can be written, `find` returns None and the engine says so in `enforces`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_PREFIX = "archon-job-"
+_REMOVE_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hierarchy:
+    """Where groups can be made."""
+
+    version: int
+    memory: Path
+    pids: Path
+    """The same folder as `memory` under version 2."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The group of one job."""
+
+    version: int
+    memory: Path
+    pids: Path
+
+    @property
+    def entrances(self) -> tuple[Path, ...]:
+        """Return the files into which a process writes its id to come under the limits."""
+        return tuple(folder / "cgroup.procs" for folder in dict.fromkeys((self.memory, self.pids)))
+
+    def oom_kills(self) -> int:
+        """Return how many of the job's processes the kernel ended for want of memory."""
+        return _field(self.memory / ("memory.oom_control" if self.version == 1 else "memory.events"), "oom_kill")
+
+    def remove(self) -> None:
+        """Remove the group; its processes are dead by then, but the kernel may take a moment to let them go.
+
+        Raises:
+            OSError: something in it still lives after five seconds.
+        """
+        until = time.monotonic() + _REMOVE_S
+        for folder in dict.fromkeys((self.memory, self.pids)):
+            while True:
+                try:
+                    folder.rmdir()
+                except FileNotFoundError:
+                    pass
+                except OSError:
+                    if time.monotonic() < until:
+                        time.sleep(0.005)
+                        continue
+                    raise
+                break
+
+
+def find(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> Hierarchy | None:
+    """Return where this process can make groups with memory and process limits, tried by making one; None: nowhere."""
+    for hierarchy in _candidates(root, own):
+        _sweep(hierarchy)
+        try:
+            make(hierarchy, memory_mb=64, processes=8).remove()
+        except OSError:
+            continue
+        return hierarchy
+    return None
+
+
+def make(hierarchy: Hierarchy, *, memory_mb: int, processes: int) -> Group:
+    """Make a job's group.
+
+    Raises:
+        OSError: it cannot be made, or a limit cannot be set.
+    """
+    name = f"{_PREFIX}{os.getpid()}-{secrets.token_hex(6)}"
+    group = Group(version=hierarchy.version, memory=hierarchy.memory / name, pids=hierarchy.pids / name)
+    try:
+        for folder in dict.fromkeys((group.memory, group.pids)):
+            folder.mkdir()
+        limit = str(memory_mb << 20)
+        # Opened for update: a limit file that does not exist must be an error, not a new file.
+        if group.version == 1:
+            _set(group.memory / "memory.limit_in_bytes", limit)
+            if (group.memory / "memory.memsw.limit_in_bytes").exists():
+                _set(group.memory / "memory.memsw.limit_in_bytes", limit)
+        else:
+            _set(group.memory / "memory.max", limit)
+            if (group.memory / "memory.swap.max").exists():
+                _set(group.memory / "memory.swap.max", "0")
+        _set(group.pids / "pids.max", str(processes))
+    except OSError:
+        with suppress(OSError):
+            group.remove()
+        raise
+    return group
+
+
+def _set(path: Path, value: str) -> None:
+    with path.open("r+") as file:
+        file.write(value)
+
+
+def _candidates(root: Path, own: Path) -> list[Hierarchy]:
+    """Return the places to try: below this process's own group first, then at the root."""
+    try:
+        lines = [line.split(":", 2) for line in own.read_text().splitlines()]
+    except OSError:
+        return []
+    paths = {name: path.lstrip("/") for _, names, path in lines for name in names.split(",")}
+    found: list[Hierarchy] = []
+    if "memory" in paths and "pids" in paths:
+        for memory, pids in ((paths["memory"], paths["pids"]), ("", "")):
+            found.append(Hierarchy(version=1, memory=root / "memory" / memory, pids=root / "pids" / pids))
+    elif "" in paths:
+        for path in (paths[""], ""):
+            found.append(Hierarchy(version=2, memory=root / path, pids=root / path))
+    return found
+
+
+def _sweep(hierarchy: Hierarchy) -> None:
+    """Remove the empty groups of processes that no longer exist."""
+    for folder in dict.fromkeys((hierarchy.memory, hierarchy.pids)):
+        for left in folder.glob(f"{_PREFIX}*"):
+            pid = left.name.removeprefix(_PREFIX).partition("-")[0]
+            if not Path("/proc", pid).exists():
+                with suppress(OSError):  # not empty: something of it lives, and it is not ours to end
+                    left.rmdir()
+
+
+def _field(path: Path, name: str) -> int:
+    for line in path.read_text().splitlines():
+        key, _, value = line.partition(" ")
+        if key == name:
+            return int(value)
+    return 0

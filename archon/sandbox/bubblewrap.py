@@ -1,0 +1,275 @@
+"""The fallback engine: every job in fresh Linux namespaces made by `bwrap`, where no Docker daemon runs.
+
+Covered: no network, an empty file system but for a read-only `/usr`, an unprivileged user, no nested user namespaces,
+sized writable folders in memory, rlimits; everything of a job dies with its process namespace, also when this process
+is killed. Memory and processes in total need a control group; where none can be made the limits hold per process and
+per user namespace only, and `enforces` says so. Not covered: no system-call filter (the kernel's whole surface is
+reachable), the number of files in a writable folder (only their memory), and the host's `/usr` is readable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from archon.errors import SandboxFailed
+from archon.sandbox import _cgroup
+from archon.sandbox._capture import Capture
+from archon.sandbox._payload import ENVIRONMENT, WORK, Payload, pack
+from archon.sandbox.protocol import End, Job, Limits, Outcome
+
+_ATTEMPTS = 3
+_NOBODY = "65534"
+_SCRATCH_MB = 16
+_ENTER = 'for file in $1; do echo $$ > "$file" || exit 121; done; shift; exec "$@"'
+"""Puts itself into the control group, then becomes the command: no process of a job is ever outside its limits."""
+
+
+class BubblewrapSandbox:
+    """Runs jobs under `bwrap`. Made by `BubblewrapSandbox.start`; used from one event loop."""
+
+    engine = "bubblewrap"
+
+    def __init__(self, prefix: tuple[str, ...], hierarchy: _cgroup.Hierarchy | None, *, workers: int) -> None:
+        self._prefix = prefix
+        self._hierarchy = hierarchy
+        self._slots = asyncio.Semaphore(workers)
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="archon-bwrap")
+        self._running: set[asyncio.Future[Outcome]] = set()
+        self._closed = False
+        totals = (
+            "memory (no swap) and processes in total"
+            if hierarchy
+            else "NOT enforced here: memory in total (per process only), processes in total (per user namespace only)"
+        )
+        self.enforces: tuple[str, ...] = (
+            "no network",
+            "read-only /usr and nothing else of the host's files, non-root user, no nested user namespaces",
+            totals,
+            "CPU time per process, wall time by the host's clock, output bytes per stream",
+            "size of the writable folders (in memory)",
+            "nothing outlives its job: its process namespace ends with it",
+        )
+
+    @classmethod
+    async def start(cls, *, workers: int | None = None) -> BubblewrapSandbox:
+        """Find the tools, the interpreter and the control groups.
+
+        Args:
+            workers: jobs at the same time; None: one per core, at least two.
+
+        Raises:
+            OSError: something that it needs is missing; the message names it.
+        """
+        workers = workers or max(2, os.cpu_count() or 1)
+        prefix = await asyncio.to_thread(_prefix)
+        return cls(prefix, await asyncio.to_thread(_cgroup.find), workers=workers)
+
+    async def run(self, job: Job) -> Outcome:
+        """Run one job in fresh namespaces; waits for a free worker first, which `wall_s` leaves out.
+
+        Raises:
+            ValueError: the job itself is malformed (no command, an unsafe path).
+            SandboxFailed: the engine failed three times.
+        """
+        payload = pack(job)
+        said: list[str] = []
+        async with self._slots:
+            for _ in range(_ATTEMPTS):
+                if self._closed:
+                    raise SandboxFailed("the bubblewrap sandbox is closed")
+                try:
+                    return await self._attempt(payload, job.limits)
+                except OSError as error:
+                    said.append(f"{type(error).__name__}: {error}")
+        raise SandboxFailed(f"bubblewrap failed {_ATTEMPTS} times: {' | '.join(said)[:1500]!r}")
+
+    async def _attempt(self, payload: Payload, limits: Limits) -> Outcome:
+        cancelled = threading.Event()
+        running = asyncio.get_running_loop().run_in_executor(
+            self._threads, _execute, self._prefix, self._hierarchy, payload, limits, cancelled
+        )
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            cancelled.set()  # the thread ends the job; close() waits for it
+            raise
+
+    async def close(self) -> None:
+        """Wait for the last jobs; nothing outlives them. Calling it twice is fine."""
+        self._closed = True
+        if self._running:
+            await asyncio.wait(set(self._running))
+        self._threads.shutdown(wait=True)
+
+
+def _execute(
+    prefix: tuple[str, ...],
+    hierarchy: _cgroup.Hierarchy | None,
+    payload: Payload,
+    limits: Limits,
+    cancelled: threading.Event,
+) -> Outcome:
+    """Run a payload and end everything of it. Blocks."""
+    # Three of a job's processes are the engine's: bwrap, its namespace's init, and the shell that unpacks.
+    group = hierarchy and _cgroup.make(hierarchy, memory_mb=limits.memory_mb, processes=limits.processes + 3)
+    try:
+        command = [*prefix, *_mounts(limits), "--", *_rlimits(limits), *payload.argv]
+        if group:
+            command = ["/bin/sh", "-c", _ENTER, "sh", " ".join(map(str, group.entrances)), *command]
+        capture = Capture(limits.output_bytes)
+        began = time.monotonic()
+        how, exit_code = _attend(command, payload.stdin, capture, began + limits.wall_s, cancelled)
+        wall_s = time.monotonic() - began
+        # bwrap says 128 + signal for a program that a signal ended; the kernel's memory killer sends signal 9.
+        if how == "exited" and exit_code == 128 + signal.SIGKILL and group and group.oom_kills():
+            how = "oom"
+    finally:
+        if group:
+            group.remove()
+    if how == "exited" and _engine_failed(payload, exit_code, capture):
+        raise OSError(f"bwrap could not start the job (exit code {exit_code!r}): {capture.stderr[:300]!r}")
+    return Outcome(
+        end=how,
+        exit_code=exit_code if how == "exited" else None,
+        stdout=capture.stdout,
+        stderr=capture.stderr,
+        wall_s=wall_s,
+    )
+
+
+def _engine_failed(payload: Payload, exit_code: int | None, capture: Capture) -> bool:
+    if payload.setup_failed(exit_code, capture.stderr):
+        return True
+    return exit_code in (1, 121) and not capture.stdout and capture.stderr.startswith((b"bwrap: ", b"sh: "))
+
+
+def _attend(
+    command: list[str], stdin: bytes, capture: Capture, deadline: float, cancelled: threading.Event
+) -> tuple[End, int | None]:
+    """Feed and read one process until it ends or must be ended."""
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, env={}
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    how: End = "exited"
+    pending = memoryview(stdin)
+    with process, selectors.DefaultSelector() as selector:
+        os.set_blocking(process.stdin.fileno(), False)
+        selector.register(process.stdin, selectors.EVENT_WRITE, 0)
+        selector.register(process.stdout, selectors.EVENT_READ, 1)
+        selector.register(process.stderr, selectors.EVENT_READ, 2)
+        while process.poll() is None or len(selector.get_map()) > 0:
+            if how == "exited":
+                if capture.overflowed:
+                    how = "output_limit"
+                elif cancelled.is_set() or time.monotonic() >= deadline:
+                    how = "timeout"
+                if how != "exited":
+                    process.kill()  # with it dies its namespace's init, and with that everything inside
+            for key, _ in selector.select(max(0.0, min(0.05, deadline - time.monotonic()))):
+                if key.data == 0:
+                    pending = _send(process.stdin.fileno(), pending)
+                    if not pending:
+                        selector.unregister(process.stdin)
+                        process.stdin.close()
+                else:
+                    data = os.read(key.fd, 65536)
+                    capture.add(key.data, data)
+                    if not data:
+                        selector.unregister(key.fileobj)
+    return how, process.returncode
+
+
+def _send(fd: int, pending: memoryview) -> memoryview:
+    try:
+        return pending[os.write(fd, pending) :]
+    except BlockingIOError:
+        return pending
+    except BrokenPipeError:
+        return memoryview(b"")  # the program ended without reading its stdin, which it may
+
+
+def _prefix() -> tuple[str, ...]:
+    """Return the part of the command that is the same for every job."""
+    missing = [tool for tool in ("bwrap", "prlimit", "tar") if shutil.which(tool) is None]
+    if missing:
+        raise OSError(f"not on PATH: {', '.join(missing)}; on Debian: apt-get install bubblewrap util-linux tar")
+    python = _python()
+    drop: tuple[str, ...] = ()
+    if os.geteuid() == 0:
+        # As root, bwrap's user inside would still be root outside: its process limit would not count.
+        if shutil.which("setpriv") is None:
+            raise OSError("setpriv is not on PATH, and running as root needs it; on Debian: apt-get install util-linux")
+        drop = ("setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--")
+        drop = (shutil.which("setpriv") or "", *drop[1:])
+    bwrap = (shutil.which("bwrap") or "", "--unshare-all", "--unshare-user", "--uid", _NOBODY, "--gid", _NOBODY)
+    keep = ("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox", "--clearenv")
+    if "--disable-userns" in subprocess.run([bwrap[0], "--help"], capture_output=True, text=True, check=False).stdout:
+        keep += ("--disable-userns",)
+    files: tuple[str, ...] = ("--ro-bind", "/usr", "/usr")
+    for name in ("bin", "sbin", "lib", "lib32", "lib64"):
+        path = Path("/", name)
+        if path.is_symlink():
+            files += ("--symlink", os.readlink(path), str(path))
+        elif path.is_dir():
+            files += ("--ro-bind", str(path), str(path))
+    for name in ("/etc/alternatives", "/etc/ld.so.cache"):
+        files += ("--ro-bind-try", name, name)
+    path_variable = ENVIRONMENT["PATH"]
+    if not python.is_relative_to("/usr/local"):
+        files += ("--tmpfs", "/usr/local", "--remount-ro", "/usr/local") if Path("/usr/local").is_dir() else ()
+    if not python.is_relative_to("/usr"):
+        files += ("--ro-bind", str(python.parent.parent), str(python.parent.parent))
+        path_variable = f"{python.parent}:{path_variable}"
+    variables: tuple[str, ...] = ()
+    for key, value in {**ENVIRONMENT, "PATH": path_variable}.items():
+        variables += ("--setenv", key, value)
+    return (*drop, *bwrap, *keep, *files, "--proc", "/proc", "--dev", "/dev", *variables)
+
+
+def _python() -> Path:
+    """Return the interpreter that jobs run: the system's, else the one that this program runs on."""
+    for path in (Path("/usr/bin/python3"), Path("/usr/local/bin/python3")):
+        if path.exists():
+            return path
+    return Path(sys.base_prefix, "bin", "python3").resolve()
+
+
+def _mounts(limits: Limits) -> list[str]:
+    arguments: list[str] = []
+    for folder, size_mb in ((WORK, limits.disk_mb), ("/tmp", _SCRATCH_MB), ("/dev/shm", _SCRATCH_MB)):  # noqa: S108
+        arguments += ["--size", str(size_mb << 20), "--tmpfs", folder]
+    # Without these the root and /dev are themselves writable and unsized.
+    return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
+
+
+def _rlimits(limits: Limits) -> list[str]:
+    """Return the command prefix that sets the limits per process, inside the namespaces.
+
+    The process limit is set inside because the kernel also holds every enclosing user namespace to the limit that was
+    in force when the namespace was made: set outside, all concurrent jobs would share one job's allowance.
+    """
+    return [
+        "/usr/bin/prlimit",
+        f"--as={limits.memory_mb << 20}",
+        f"--nproc={limits.processes + 1}",
+        f"--fsize={limits.disk_mb << 20}",
+        f"--cpu={int(limits.wall_s * limits.processes) + 1}",
+        "--core=0",
+        "--nofile=256",
+        "--",
+    ]
