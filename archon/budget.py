@@ -75,6 +75,8 @@ class Ledger:
         """Everything settled so far, as the endpoints reported it."""
         self.overruns = 0
         """Settled calls that took more than their worst case."""
+        self.refusals = 0
+        """Calls that were not made because they could have passed a limit."""
         self._charged = _NOTHING
         self._held: dict[int, Worst] = {}
         self._in_flight = _NOTHING
@@ -129,6 +131,7 @@ class Ledger:
     def _refuse_hopeless(self, worst: Worst, model: str) -> None:
         """Refuse what would not fit even if every call in flight turned out to be free."""
         if (limit := self._obstacle(worst, self._charged)) is not None:
+            self.refusals += 1
             raise BudgetExceeded(f"the next call to {model!r} could pass the budget of {limit}; it was not made")
 
     def _obstacle(self, worst: Worst, taken: Worst) -> str | None:

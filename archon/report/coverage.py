@@ -3,8 +3,6 @@
 A problem with fewer than k judged samples has no pass@k: it is left out of the mean at that k and counted.
 """
 
-# ruff: noqa: N803, N806 - capital suffixes name axes: P problems, K values of k, S subsets, G groups, A answers
-
 from __future__ import annotations
 
 from collections.abc import Sequence

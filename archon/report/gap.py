@@ -1,7 +1,5 @@
 """The coverage–precision gap as numbers: what k samples hold, and how much of it a selector gets out."""
 
-# ruff: noqa: N803 - capital suffixes name axes: P problems, K values of k, S subsets, G groups, A answers
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ formula: they get the percentile bootstrap with the problem as the unit, so samp
 Sources: Wilson 1927; Efron and Tibshirani 1993, ch. 13.
 """
 
-# ruff: noqa: N803 - capital suffixes name axes: P problems, K values of k, S subsets, G groups, A answers
-
 from __future__ import annotations
 
 import math

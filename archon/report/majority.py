@@ -7,8 +7,6 @@ groups, subset size) holds that count and the sum of the winners' values, so a t
 Every term is positive, so nothing cancels. Cost: about (largest group)² array steps per problem.
 """
 
-# ruff: noqa: N803, N806 - capital suffixes name axes: P problems, K values of k, S subsets, G groups, A answers
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -11,8 +11,6 @@ whole column of the table, whichever needs fewer of them. Each factor is rounded
 absolute error is below 2u·n/e with u = 2⁻⁵³: 8.2e-13 at n = 10,000. Differences of log-gamma lose about 1e-11 there.
 """
 
-# ruff: noqa: N803, N806 - capital suffixes name axes: P problems, K values of k, S subsets, G groups, A answers
-
 from __future__ import annotations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the graded samples of one run show: coverage, selectors, the gap between them, the power law."""
 
-# ruff: noqa: N803, N806 - capital suffixes name axes: P problems, K values of k, S subsets, G groups, A answers
-
 from __future__ import annotations
 
 from collections import Counter

@@ -9,8 +9,6 @@ with coverage and the distance to it is what the selector leaves on the table. T
 - a sample without a score is best-of-N's last resort, and adds no weight to its answer in the weighted vote.
 """
 
-# ruff: noqa: N803, N806 - capital suffixes name axes: P problems, K values of k, S subsets, G groups, A answers
-
 from __future__ import annotations
 
 import math

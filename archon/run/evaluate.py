@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from archon.budget import Budget, Ledger
-from archon.errors import AuthError, BudgetError, ModelError, QuotaExhausted, SandboxFailed, ScriptExhausted
+from archon.errors import AuthError, BudgetError, BudgetExceeded, ModelError, QuotaExhausted, SandboxFailed, ScriptExhausted
 from archon.models.metered import Metered
 from archon.models.protocol import Model
 from archon.pipeline.pipeline import Pipeline
@@ -92,6 +92,8 @@ async def evaluate(
 
         async def one(problem: Problem) -> None:
             trace, record = await solver.solve(problem)
+            if record.status == "budget" and total.refusals:
+                raise BudgetExceeded(f"the evaluation's own budget is used up ({options.total}): what is done is kept")
             journal.put(keys[problem.id], record, trace)
             if progress is not None:
                 progress.advance(record)

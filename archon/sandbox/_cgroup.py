@@ -120,11 +120,10 @@ def _candidates(root: Path, own: Path) -> list[Hierarchy]:
     paths = {name: path.lstrip("/") for _, names, path in lines for name in names.split(",")}
     found: list[Hierarchy] = []
     if "memory" in paths and "pids" in paths:
-        for memory, pids in ((paths["memory"], paths["pids"]), ("", "")):
-            found.append(Hierarchy(version=1, memory=root / "memory" / memory, pids=root / "pids" / pids))
+        below = Hierarchy(version=1, memory=root / "memory" / paths["memory"], pids=root / "pids" / paths["pids"])
+        found += [below, Hierarchy(version=1, memory=root / "memory", pids=root / "pids")]
     elif "" in paths:
-        for path in (paths[""], ""):
-            found.append(Hierarchy(version=2, memory=root / path, pids=root / path))
+        found += [Hierarchy(version=2, memory=root / path, pids=root / path) for path in (paths[""], "")]
     return found
 
 

@@ -20,6 +20,7 @@ import docker.errors
 import requests.exceptions
 import urllib3.exceptions
 from docker import APIClient
+from docker.types import HostConfig, LogConfig, Ulimit
 
 from archon.sandbox import _owner
 from archon.sandbox._capture import Capture, Demultiplexer
@@ -101,7 +102,7 @@ def start(api: APIClient, shape: Shape, run_label: dict[str, str]) -> Container:
     return container
 
 
-def _host_config(api: APIClient, shape: Shape) -> Any:
+def _host_config(api: APIClient, shape: Shape) -> HostConfig:
     def tmpfs(size_mb: int) -> str:
         return f"rw,nosuid,nodev,noexec,size={size_mb}m,nr_inodes=4096,mode=1777"
 
@@ -120,11 +121,11 @@ def _host_config(api: APIClient, shape: Shape) -> Any:
         tmpfs={WORK: tmpfs(shape.disk_mb), "/tmp": tmpfs(_TMP_MB)},  # noqa: S108 -- a mount of the container
         shm_size=f"{_SHM_MB}m",
         ulimits=[
-            {"Name": "core", "Soft": 0, "Hard": 0},
-            {"Name": "nofile", "Soft": 256, "Hard": 256},
-            {"Name": "fsize", "Soft": shape.disk_mb << 20, "Hard": shape.disk_mb << 20},
+            Ulimit(name="core", soft=0, hard=0),
+            Ulimit(name="nofile", soft=256, hard=256),
+            Ulimit(name="fsize", soft=shape.disk_mb << 20, hard=shape.disk_mb << 20),
         ],
-        log_config={"Type": "none", "Config": {}},
+        log_config=LogConfig(type="none"),
         auto_remove=True,
     )
 
@@ -147,7 +148,8 @@ def execute(
     capture = Capture(limits.output_bytes)
     try:
         exec_id = api.exec_create(container.id, list(payload.argv), stdin=True, workdir=WORK)["Id"]
-        stream = api.exec_start(exec_id, socket=True)
+        # The SDK wraps the socket differently for each transport and keeps the response beside it; both are closed.
+        stream: Any = api.exec_start(exec_id, socket=True)
         began = time.monotonic()
         with closing(stream), closing(getattr(stream, "_response", stream)):
             run = _Run(api, container, exec_id, capture, began + limits.wall_s, cancelled)

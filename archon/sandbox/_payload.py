@@ -20,7 +20,7 @@ WORK = "/work"
 _SETUP_FAILED = 125
 _UNPACK = (
     'head -c "$1" | tar -x -m -f - -C ' + WORK + ' || { echo "$2" >&2; exit ' + str(_SETUP_FAILED) + "; }; "
-    'cd ' + WORK + ' && shift 2 && exec "$@"'
+    "cd " + WORK + ' && shift 2 && exec "$@"'
 )
 
 ENVIRONMENT = {

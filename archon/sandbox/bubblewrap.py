@@ -125,12 +125,13 @@ def _execute(
     # Three of a job's processes are the engine's: bwrap, its namespace's init, and the shell that unpacks.
     group = hierarchy and _cgroup.make(hierarchy, memory_mb=limits.memory_mb, processes=limits.processes + 3)
     try:
-        command = [*prefix, *_mounts(limits), "--", *_rlimits(limits), *payload.argv]
+        command = [*prefix, *_mounts(limits)]
+        inside = ["--", *_rlimits(limits, totals=group is not None), *payload.argv]
         if group:
             command = ["/bin/sh", "-c", _ENTER, "sh", " ".join(map(str, group.entrances)), *command]
         capture = Capture(limits.output_bytes)
         began = time.monotonic()
-        how, exit_code = _attend(command, payload.stdin, capture, began + limits.wall_s, cancelled)
+        how, exit_code, status = _attend(command, inside, payload.stdin, capture, began + limits.wall_s, cancelled)
         wall_s = time.monotonic() - began
         # bwrap says 128 + signal for a program that a signal ended; the kernel's memory killer sends signal 9.
         if how == "exited" and exit_code == 128 + signal.SIGKILL and group and group.oom_kills():
@@ -138,7 +139,7 @@ def _execute(
     finally:
         if group:
             group.remove()
-    if how == "exited" and _engine_failed(payload, exit_code, capture):
+    if how == "exited" and (b'"exit-code"' not in status or payload.setup_failed(exit_code, capture.stderr)):
         raise OSError(f"bwrap could not start the job (exit code {exit_code!r}): {capture.stderr[:300]!r}")
     return Outcome(
         end=how,
@@ -149,19 +150,44 @@ def _execute(
     )
 
 
-def _engine_failed(payload: Payload, exit_code: int | None, capture: Capture) -> bool:
-    if payload.setup_failed(exit_code, capture.stderr):
-        return True
-    return exit_code in (1, 121) and not capture.stdout and capture.stderr.startswith((b"bwrap: ", b"sh: "))
-
-
 def _attend(
-    command: list[str], stdin: bytes, capture: Capture, deadline: float, cancelled: threading.Event
-) -> tuple[End, int | None]:
-    """Feed and read one process until it ends or must be ended."""
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, env={}
-    )
+    command: list[str],
+    inside: list[str],
+    stdin: bytes,
+    capture: Capture,
+    deadline: float,
+    cancelled: threading.Event,
+) -> tuple[End, int | None, bytes]:
+    """Feed and read one process until it ends or must be ended; the last value is bwrap's own status report.
+
+    That report goes over a descriptor of its own and has an exit code only if the job's command was started, so a
+    program cannot pass its own failure off as the engine's.
+    """
+    reader, writer = os.pipe()
+    try:
+        process = subprocess.Popen(
+            [*command, "--json-status-fd", str(writer), *inside],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env={},
+            pass_fds=(writer,),
+        )
+    except OSError:
+        os.close(reader)
+        raise
+    finally:
+        os.close(writer)
+    with open(reader, "rb", buffering=0) as status:
+        how = _pump(process, stdin, capture, deadline, cancelled)
+        return how, process.returncode, status.read(4096)
+
+
+def _pump(
+    process: subprocess.Popen[bytes], stdin: bytes, capture: Capture, deadline: float, cancelled: threading.Event
+) -> End:
+    """Move the bytes and end the process at its deadline, its output limit, or when nobody waits for it any more."""
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
@@ -191,7 +217,7 @@ def _attend(
                     capture.add(key.data, data)
                     if not data:
                         selector.unregister(key.fileobj)
-    return how, process.returncode
+    return how
 
 
 def _send(fd: int, pending: memoryview) -> memoryview:
@@ -204,41 +230,42 @@ def _send(fd: int, pending: memoryview) -> memoryview:
 
 
 def _prefix() -> tuple[str, ...]:
-    """Return the part of the command that is the same for every job."""
-    missing = [tool for tool in ("bwrap", "prlimit", "tar") if shutil.which(tool) is None]
+    """Return the part of the command that is the same for every job.
+
+    Raises:
+        OSError: a tool is missing.
+    """
+    missing = [tool for tool in ("bwrap", "prlimit", "setpriv", "tar") if shutil.which(tool) is None]
     if missing:
         raise OSError(f"not on PATH: {', '.join(missing)}; on Debian: apt-get install bubblewrap util-linux tar")
+    bwrap, setpriv = shutil.which("bwrap") or "", shutil.which("setpriv") or ""
+    # Run as root, bwrap's user inside would still be root outside, and root's process limit does not count.
+    drop = (setpriv, f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--") if os.geteuid() == 0 else ()
+    walls = ["--unshare-all", "--unshare-user", "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox"]
+    walls += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
+    if "--disable-userns" in subprocess.run([bwrap, "--help"], capture_output=True, text=True, check=False).stdout:
+        walls.append("--disable-userns")
     python = _python()
-    drop: tuple[str, ...] = ()
-    if os.geteuid() == 0:
-        # As root, bwrap's user inside would still be root outside: its process limit would not count.
-        if shutil.which("setpriv") is None:
-            raise OSError("setpriv is not on PATH, and running as root needs it; on Debian: apt-get install util-linux")
-        drop = ("setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--")
-        drop = (shutil.which("setpriv") or "", *drop[1:])
-    bwrap = (shutil.which("bwrap") or "", "--unshare-all", "--unshare-user", "--uid", _NOBODY, "--gid", _NOBODY)
-    keep = ("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox", "--clearenv")
-    if "--disable-userns" in subprocess.run([bwrap[0], "--help"], capture_output=True, text=True, check=False).stdout:
-        keep += ("--disable-userns",)
-    files: tuple[str, ...] = ("--ro-bind", "/usr", "/usr")
-    for name in ("bin", "sbin", "lib", "lib32", "lib64"):
-        path = Path("/", name)
+    path = ENVIRONMENT["PATH"] if python.is_relative_to("/usr") else f"{python.parent}:{ENVIRONMENT['PATH']}"
+    variables = [word for pair in {**ENVIRONMENT, "PATH": path}.items() for word in ("--setenv", *pair)]
+    return (*drop, bwrap, *walls, *_host_files(python), "--proc", "/proc", "--dev", "/dev", *variables)
+
+
+def _host_files(python: Path) -> list[str]:
+    """Return what a job sees of the host: `/usr` and the links into it, and the interpreter where it is elsewhere."""
+    arguments = ["--ro-bind", "/usr", "/usr"]
+    for path in (Path("/bin"), Path("/sbin"), Path("/lib"), Path("/lib32"), Path("/lib64")):
         if path.is_symlink():
-            files += ("--symlink", os.readlink(path), str(path))
+            arguments += ["--symlink", os.readlink(path), str(path)]
         elif path.is_dir():
-            files += ("--ro-bind", str(path), str(path))
+            arguments += ["--ro-bind", str(path), str(path)]
     for name in ("/etc/alternatives", "/etc/ld.so.cache"):
-        files += ("--ro-bind-try", name, name)
-    path_variable = ENVIRONMENT["PATH"]
-    if not python.is_relative_to("/usr/local"):
-        files += ("--tmpfs", "/usr/local", "--remount-ro", "/usr/local") if Path("/usr/local").is_dir() else ()
+        arguments += ["--ro-bind-try", name, name]
+    if not python.is_relative_to("/usr/local") and Path("/usr/local").is_dir():
+        arguments += ["--tmpfs", "/usr/local", "--remount-ro", "/usr/local"]
     if not python.is_relative_to("/usr"):
-        files += ("--ro-bind", str(python.parent.parent), str(python.parent.parent))
-        path_variable = f"{python.parent}:{path_variable}"
-    variables: tuple[str, ...] = ()
-    for key, value in {**ENVIRONMENT, "PATH": path_variable}.items():
-        variables += ("--setenv", key, value)
-    return (*drop, *bwrap, *keep, *files, "--proc", "/proc", "--dev", "/dev", *variables)
+        arguments += ["--ro-bind", str(python.parent.parent), str(python.parent.parent)]
+    return arguments
 
 
 def _python() -> Path:
@@ -257,15 +284,18 @@ def _mounts(limits: Limits) -> list[str]:
     return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
 
 
-def _rlimits(limits: Limits) -> list[str]:
+def _rlimits(limits: Limits, *, totals: bool) -> list[str]:
     """Return the command prefix that sets the limits per process, inside the namespaces.
+
+    With a control group (`totals`) the memory limit is left to it: address space is not memory, and numerical
+    libraries reserve far more of it than they use.
 
     The process limit is set inside because the kernel also holds every enclosing user namespace to the limit that was
     in force when the namespace was made: set outside, all concurrent jobs would share one job's allowance.
     """
     return [
         "/usr/bin/prlimit",
-        f"--as={limits.memory_mb << 20}",
+        *(() if totals else (f"--as={limits.memory_mb << 20}",)),
         f"--nproc={limits.processes + 1}",
         f"--fsize={limits.disk_mb << 20}",
         f"--cpu={int(limits.wall_s * limits.processes) + 1}",

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import docker.errors
 from docker import APIClient, DockerClient
@@ -65,7 +65,7 @@ class DockerSandbox:
         self._threads = ThreadPoolExecutor(2 * workers + warm, thread_name_prefix="archon-sandbox")
         self._pool: defaultdict[Shape, deque[Container]] = defaultdict(deque)
         self._coming: defaultdict[Shape, int] = defaultdict(int)
-        self._pending: set[asyncio.Future[object]] = set()
+        self._pending: set[asyncio.Future[Any]] = set()
         self._closed = False
 
     @classmethod
@@ -95,7 +95,8 @@ class DockerSandbox:
         client = await asyncio.to_thread(docker_client, base_url, connections=4 * workers + 8)
         try:
             await asyncio.to_thread(_reap, client.api)
-            image = image or await asyncio.to_thread(ensure_image, client)
+            if image is None:
+                image = await asyncio.to_thread(ensure_image, client)
         except BaseException:
             client.close()
             raise
@@ -166,10 +167,10 @@ class DockerSandbox:
 
     def _keep(self, future: asyncio.Future[T]) -> None:
         """Hold a future until it is done, and take its exception so that an abandoned one is not reported twice."""
-        self._pending.add(future)  # type: ignore[arg-type]
+        self._pending.add(future)
 
         def done(finished: asyncio.Future[T]) -> None:
-            self._pending.discard(finished)  # type: ignore[arg-type]
+            self._pending.discard(finished)
             if not finished.cancelled():
                 finished.exception()
 

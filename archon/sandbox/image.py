@@ -134,7 +134,7 @@ def _from_packages(client: DockerClient, tag: str, sources: str) -> None:
         listed.write_text(sources + "\n")
         command = ["mmdebstrap", "--quiet", "--variant=essential", f"--include={','.join(_PACKAGES)}"]
         command += [f"--dpkgopt=path-exclude={pattern}" for pattern in _EXCLUDED]
-        command += ["--aptopt=Acquire::Check-Valid-Until \"false\"", "", str(tarball), str(listed)]
+        command += ['--aptopt=Acquire::Check-Valid-Until "false"', "", str(tarball), str(listed)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_BUILD_S, check=False)
         except subprocess.TimeoutExpired:

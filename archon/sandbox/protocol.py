@@ -61,6 +61,11 @@ class Sandbox(Protocol):
         """Return `docker`, `bubblewrap`, or a test double's name, as reports show it."""
         ...
 
+    @property
+    def enforces(self) -> tuple[str, ...]:
+        """Return what it holds jobs to, and what it cannot, in words for reports."""
+        ...
+
     async def run(self, job: Job) -> Outcome:
         """Run one job in a fresh environment. Never raises for what the program does.
 

@@ -47,3 +47,15 @@ def members(supervisor: int, server_id: str) -> frozenset[int]:
         grown = bool(born)
     alive = {pid for pid, stat in stats.items() if stat[0] not in "ZX"} - {supervisor, os.getpid()}
     return frozenset(pid for pid in alive if pid in family or int(stats[pid][3]) == supervisor or _has_mark(pid, mark))
+
+
+def shared_memory(pids: frozenset[int]) -> frozenset[str]:
+    """Return the named shared memory that processes have mapped: paths under /dev/shm that still exist."""
+    found = set()
+    for pid in pids:
+        try:
+            maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
+        except (FileNotFoundError, ProcessLookupError, PermissionError):  # gone, or another user's
+            continue
+        found |= {line[line.index("/dev/shm/") :] for line in maps.splitlines() if "/dev/shm/" in line}  # noqa: S108
+    return frozenset(path for path in found if os.path.exists(path))

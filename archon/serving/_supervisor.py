@@ -7,8 +7,9 @@ The supervisor opens a session, becomes the parent of every orphan below it, sta
 - no process holds the `users` lock any more. The kernel frees that lock when its holder dies, kill -9 included,
   so a killed evaluation leaves no server behind, and one that two processes share lives until both are gone.
 
-Then it asks the server to end, waits, kills what is left, and removes the temporary folder. The process directly below
-it dies with it, should the supervisor itself be killed; the next start, or `stop`, clears away the rest.
+Then it asks the server to end, waits, kills what is left, and removes the temporary folder and the shared memory.
+The process directly below it dies with it, should the supervisor itself be killed; the next start, or `stop`, clears
+away the rest.
 
 Argument: a JSON object with `argv`, `users`, `folder`, `server_id`, `grace_s`.
 """
@@ -23,7 +24,7 @@ import subprocess
 import sys
 import time
 
-from _processes import members  # type: ignore[import-not-found] # this file runs as a script beside it
+from _processes import members, shared_memory  # type: ignore[import-not-found] # this file runs as a script beside it
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _POLL_S = 0.25
@@ -87,7 +88,8 @@ def _reap(child: int) -> int | None:
 
 
 def _end(child: int, server_id: str, grace_s: float) -> None:
-    """Ask, wait, then kill until nothing is left."""
+    """Ask, wait, then kill until nothing is left, the memory that killed processes shared included."""
+    shared = shared_memory(members(os.getpid(), server_id))
     _kill(child, signal.SIGTERM)
     deadline = time.monotonic() + grace_s
     while left := members(os.getpid(), server_id):
@@ -97,6 +99,9 @@ def _end(child: int, server_id: str, grace_s: float) -> None:
                 _kill(pid, signal.SIGKILL)
         time.sleep(0.05)
     _reap(child)
+    for path in shared:
+        if os.path.exists(path):
+            os.unlink(path)
 
 
 def _kill(pid: int, number: int) -> None:

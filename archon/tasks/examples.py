@@ -42,7 +42,7 @@ _WORDS = {"true": "True", "false": "False", "none": "None", "null": "None"}
 
 
 def stated_examples(problem: Problem) -> tuple[UnitTest, ...]:
-    """Return the examples stated in a code problem, in order, each call once; () when there are none or too long a text.
+    """Return the examples stated in a code problem, in order, each call once; () for a text that is too long.
 
     They are only as right as the statement: two problems of HumanEval (47 and 116) state wrong results.
     """

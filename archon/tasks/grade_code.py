@@ -14,6 +14,8 @@ from archon.tasks.source import canonical_hash
 from archon.types import Problem, UnitTest, Verdict
 
 _BY = "tests"
+_NOT_JUDGED = ("infra_error", "not_run", "invalid")
+"""Outcomes that say nothing about the candidate: the engine failed, or the test itself is malformed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,7 @@ class CodeGrader:
             return Verdict(passed=None, by=_BY, reason=f"not judged: {error}")
 
     async def _by_program(self, key: CodeKey, code: str, sandbox: Sandbox) -> Verdict:
-        result = await run_program(sandbox, f"{code}\n\n{key.program}\n", self.limits)
+        result = await run_program(sandbox, f"{code}\n\n{key.program}\n", limits=self.limits)
         if result.outcome in _NOT_JUDGED:
             return Verdict(passed=None, by=_BY, reason=f"not judged: {result.detail}")
         passed = result.outcome == "passed"
@@ -59,25 +61,21 @@ class CodeGrader:
         return Verdict(passed=passed, by=_BY, reason=reason, score=1.0 if passed else 0.0)
 
     async def _by_calls(self, key: CodeKey, code: str, sandbox: Sandbox) -> Verdict:
-        report = await run_calls(sandbox, code, key.calls, self.limits, per_call_s=self.per_call_s)
+        report = await run_calls(sandbox, code, key.calls, limits=self.limits, per_call_s=self.per_call_s)
         outcomes = [result.outcome for result in report.results]
-        if outcomes and all(outcome in _NOT_JUDGED for outcome in outcomes):
-            return Verdict(passed=None, by=_BY, reason=f"not judged: {report.results[0].detail}")
         passed = outcomes.count("passed")
-        wrong = next(((t, r) for t, r in zip(key.calls, report.results, strict=True) if r.outcome != "passed"), None)
+        wrong = [result for result in report.results if result.outcome not in ("passed", *_NOT_JUDGED)]
+        unjudged = [result for result in report.results if result.outcome in _NOT_JUDGED]
+        if unjudged and not wrong:
+            return Verdict(passed=None, by=_BY, reason=f"not judged: {unjudged[0].detail}")
         return Verdict(
-            passed=wrong is None,
+            passed=not wrong,
             by=_BY,
-            reason=""
-            if wrong is None
-            else f"{passed} of {len(key.calls)} passed; {wrong[1].outcome}: {wrong[1].detail}",
-            score=passed / len(key.calls),
+            reason=f"{passed} of {len(outcomes)} passed; {wrong[0].outcome}: {wrong[0].detail}" if wrong else "",
+            score=None if unjudged else passed / len(outcomes),
         )
 
     def normalise(self, problem: Problem, text: str) -> str | None:
         """Return a hash of the program that ignores comments, docstrings and layout."""
         code = extract_code(text, problem.entry_point, problem.text)
         return None if code is None else canonical_hash(code)
-
-
-_NOT_JUDGED = frozenset({"infra_error", "invalid_test"})

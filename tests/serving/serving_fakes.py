@@ -150,6 +150,12 @@ if manner == "dies":
     raise ValueError("the cache of -1 GB is too small")
 if manner == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if manner == "stubborn":
+    # Shared memory as vLLM uses it, whose owner will be killed before it can remove it.
+    import mmap
+    with open("/dev/shm/archon-test-" + str(os.getpid()), "wb+") as file:
+        file.truncate(4096)
+        view = mmap.mmap(file.fileno(), 4096)
 if manner in ("family", "stubborn"):
     # A grandchild in a session of its own, orphaned at once, deaf to SIGTERM, with its environment wiped.
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"

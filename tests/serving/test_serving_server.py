@@ -17,7 +17,7 @@ from serving_fakes import SERVER, launch
 
 from archon.errors import ServingError
 from archon.serving import server as module
-from archon.serving._processes import members, start_time
+from archon.serving._processes import members, shared_memory, start_time
 from archon.serving.options import ServeOptions
 from archon.serving.server import RunningServer, obtain, running_servers
 
@@ -75,12 +75,15 @@ async def test_a_server_answers_and_nothing_of_it_is_left(archon_home: Path):
     assert [path.name for path in (archon_home / "servers").glob("*/*")] == ["lock"]
 
 
-async def test_one_that_ignores_sigterm_is_killed():
+async def test_one_that_ignores_sigterm_is_killed_and_its_shared_memory_removed():
     server = start("stubborn")
+    shared = shared_memory(members(server.pid, server.record.server_id))
+    assert len(shared) == 1
     begin = time.monotonic()
     await server.stop()
     assert is_gone(server.record)
-    assert 0.4 < time.monotonic() - begin < 10
+    assert 0.6 < time.monotonic() - begin < 20
+    assert not any(map(os.path.exists, shared))
 
 
 def test_one_that_dies_gives_its_last_words(archon_home: Path):

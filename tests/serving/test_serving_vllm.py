@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from archon.serving import ServeOptions, ensure_server, pull, scrape, serve
-from archon.serving._processes import members, start_time
+from archon.serving._processes import members, shared_memory, start_time
 
 pytestmark = [
     pytest.mark.vllm,
@@ -32,7 +32,6 @@ def models(archon_home: Path) -> Path:
 
 async def test_smollm2_is_served_shared_measured_and_leaves_nothing(models: Path):
     await asyncio.to_thread(pull, "smollm2")
-    shared_memory = set(os.listdir("/dev/shm"))
     async with serve("smollm2", options=OPTIONS) as server:
         again = await ensure_server("smollm2", options=OPTIONS)
         assert again.reused
@@ -49,9 +48,11 @@ async def test_smollm2_is_served_shared_measured_and_leaves_nothing(models: Path
         assert metrics.prefix_hits > 0  # the prompts begin alike for more than a block
         family = members(server.pid, server.record.server_id)
         assert len(family) >= 3  # the API server, the engine, its worker
+        shared = shared_memory(family)
+        assert shared
     assert start_time(server.pid) is None
     assert [pid for pid in family if start_time(pid) is not None] == []
-    assert set(os.listdir("/dev/shm")) - shared_memory == set()
+    assert not any(map(os.path.exists, shared))
 
 
 async def _chat(session: aiohttp.ClientSession, base_url: str, index: int) -> str:

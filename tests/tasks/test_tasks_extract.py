@@ -47,7 +47,8 @@ def run(code, *args, name="target"):
         "total = sum(xs)\nreturn helper(total)",
         f"```python\n{BODY}\n```",
         f"{BODY}\n\nThis isn't code.",
-        f"```python\n{FUNCTION}\n\nassert target([1]) == 99\nprint(target(5))\nif __name__ == '__main__':\n    raise SystemExit\n```",
+        f"```python\n{FUNCTION}\n\nassert target([1]) == 99\nprint(target(5))\n```",
+        f"```python\n{FUNCTION}\n\nif __name__ == '__main__':\n    raise SystemExit\n```",
         f"```python\nimport unittest\n{FUNCTION}\n\nunittest.main()\n```",
         f"```python\n{FUNCTION}\n\nxs = input()\nmain()\n```",
         f"```python\r\n{FUNCTION.replace(chr(10), chr(13) + chr(10))}\r\n```",
@@ -89,7 +90,9 @@ def test_a_future_import_stays_first():
 
 
 def test_statements_that_the_function_needs_are_kept():
-    text = "```python\nimport sys\nsys.setrecursionlimit(5000)\nTABLE = [1, 2]\nfor i in range(3):\n    TABLE.append(i)\ndef target(xs):\n    return TABLE[-1]\n```"
+    table = "TABLE = [1, 2]\nfor i in range(3):\n    TABLE.append(i)"
+    function = "def target(xs):\n    return TABLE[-1]"
+    text = f"```python\nimport sys\nsys.setrecursionlimit(5000)\n{table}\n{function}\n```"
     assert run(extract_code(text, "target", PROMPT), [1]) == 2
 
 

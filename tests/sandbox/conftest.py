@@ -1,0 +1,39 @@
+"""The engines that this machine has; a test that takes `sandbox` runs once for each, and is skipped with the reason."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from archon.errors import NoSandbox
+from archon.sandbox.auto import open_sandbox
+
+ENGINES = [
+    pytest.param("docker", marks=pytest.mark.docker),
+    pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+]
+
+
+def absent(engine: str) -> str | None:
+    """Return why an engine cannot be here at all; what is here and does not work is a failure, not a skip."""
+    if engine == "docker":
+        socket = os.environ.get("DOCKER_HOST") or "/var/run/docker.sock"
+        return None if "://" in socket or os.path.exists(socket) else f"no daemon at {socket}"
+    return None if shutil.which("bwrap") else "bwrap is not installed"
+
+
+@pytest.fixture(params=ENGINES)
+async def sandbox(request):
+    reason = absent(request.param)
+    if reason:
+        pytest.skip(reason)
+    try:
+        opened = await open_sandbox(request.param)
+    except NoSandbox as error:
+        pytest.fail(str(error))
+    try:
+        yield opened
+    finally:
+        await opened.close()
