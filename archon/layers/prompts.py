@@ -101,10 +101,12 @@ def verdict(problem: Problem, view: View, reasons: str) -> tuple[Message, ...]:
 def code_tests(problem: Problem, n: int) -> tuple[Message, ...]:
     """Ask for assert lines on the problem's function."""
     name = problem.entry_point
+    # A small coder model completes whatever function it sees unless it is told that this was done, and shown the form.
     asked = (
-        f"Do not solve the problem. Write {n} tests of the function `{name}`, one on each line, in this form:\n"
-        f"assert {name}(...) == ...\n"
-        "Use literal values only. Use different inputs: ordinary ones and edge cases. Write nothing else."
+        f"The function `{name}` has been written already. Test it; do not write it. "
+        "For a function `add` the tests would be:\nassert add(1, 2) == 3\nassert add(-1, 1) == 0\n\n"
+        f"Write {n} such lines for `{name}`: ordinary inputs and edge cases, literal values only, nothing else. "
+        f"Start with: assert {name}("
     )
     return _judging(problem, "", asked)
 

@@ -86,13 +86,22 @@ class Pipeline(Layer):
         own = lent_model(self.source)
         return self.source.relabel(name, model if own is None else own)
 
-    def resolved(self, models: Mapping[str, Model], sandbox: Sandbox | None) -> Pipeline:
-        """Return the pipeline with named models replaced, and the sandbox set where a layer has none."""
+    def resolved(
+        self, models: Mapping[str, Model], sandbox: Sandbox | None, *, ledger: Ledger | None = None
+    ) -> Pipeline:
+        """Return the pipeline with named models replaced, and the sandbox set where a layer has none.
 
-        def named(model: Model | str) -> Model:
-            return models[model] if isinstance(model, str) else model
+        Args:
+            models: by name.
+            sandbox: for layers without one.
+            ledger: every model is held to it, beside what each run is held to.
+        """
 
-        return replace(self, root=self.root.bind(Binding(model=named, sandbox=sandbox)))
+        def resolve(model: Model | str) -> Model:
+            found = models[model] if isinstance(model, str) else model
+            return found if ledger is None else Metered(found, ledger)
+
+        return replace(self, root=self.root.bind(Binding(model=resolve, sandbox=sandbox)))
 
     async def __call__(self, trace: Trace) -> Trace:
         """Run the layers as they are: for pipelines whose models are objects, not names."""

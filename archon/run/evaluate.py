@@ -15,9 +15,15 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from archon.budget import Budget, Ledger
-from archon.errors import AuthError, BudgetError, BudgetExceeded, ModelError, QuotaExhausted, SandboxFailed, ScriptExhausted
-from archon.models.metered import Metered
-from archon.models.protocol import Model
+from archon.errors import (
+    AuthError,
+    BudgetError,
+    BudgetExceeded,
+    ModelError,
+    QuotaExhausted,
+    SandboxFailed,
+    ScriptExhausted,
+)
 from archon.pipeline.pipeline import Pipeline
 from archon.report.records import LayerUse, Record, Run, RunInfo, Sample, Status
 from archon.run.codec import dumps
@@ -85,10 +91,8 @@ async def evaluate(
     if todo:
         sandbox = await runtime.sandbox() if any(problem.kind == "code" for problem in todo) else None
         total = Ledger(options.total)
-        models: dict[str, Model] = {}
-        for name, model in (await runtime.models(pipeline)).items():
-            models[name] = Metered(model, total)
-        solver = _Solver(pipeline.resolved(models, sandbox), tasks, sandbox, info, options)
+        ready = pipeline.resolved(await runtime.models(pipeline), sandbox, ledger=total)
+        solver = _Solver(ready, tasks, sandbox, info, options)
 
         async def one(problem: Problem) -> None:
             trace, record = await solver.solve(problem)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ class Group:
         return _field(self.memory / ("memory.oom_control" if self.version == 1 else "memory.events"), "oom_kill")
 
     def remove(self) -> None:
-        """Remove the group; its processes are dead by then, but the kernel may take a moment to let them go.
+        """End whatever is still in the group, and remove it.
 
         Raises:
             OSError: something in it still lives after five seconds.
@@ -59,6 +60,7 @@ class Group:
                     pass
                 except OSError:
                     if time.monotonic() < until:
+                        kill_all(folder)
                         time.sleep(0.005)
                         continue
                     raise
@@ -106,6 +108,13 @@ def make(hierarchy: Hierarchy, *, memory_mb: int, processes: int) -> Group:
     return group
 
 
+def kill_all(folder: Path) -> None:
+    """Send SIGKILL to every process of a group; called again until none is left, so one that forks is caught too."""
+    for pid in (folder / "cgroup.procs").read_text().split():
+        with suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
+
+
 def _set(path: Path, value: str) -> None:
     with path.open("r+") as file:
         file.write(value)
@@ -128,12 +137,16 @@ def _candidates(root: Path, own: Path) -> list[Hierarchy]:
 
 
 def _sweep(hierarchy: Hierarchy) -> None:
-    """Remove the empty groups of processes that no longer exist."""
+    """Remove the groups whose maker no longer exists, and end what is in them.
+
+    The maker's id stands in the name. Where ids are reused the group waits for the next sweep.
+    """
     for folder in dict.fromkeys((hierarchy.memory, hierarchy.pids)):
         for left in folder.glob(f"{_PREFIX}*"):
             pid = left.name.removeprefix(_PREFIX).partition("-")[0]
             if not Path("/proc", pid).exists():
-                with suppress(OSError):  # not empty: something of it lives, and it is not ours to end
+                with suppress(OSError):  # another process sweeps it at the same time, or the kernel needs a moment
+                    kill_all(left)
                     left.rmdir()
 
 

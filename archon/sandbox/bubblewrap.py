@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from archon.errors import SandboxFailed
@@ -205,7 +206,7 @@ def _pump(
                 elif cancelled.is_set() or time.monotonic() >= deadline:
                     how = "timeout"
                 if how != "exited":
-                    process.kill()  # with it dies its namespace's init, and with that everything inside
+                    _kill(process.pid)
             for key, _ in selector.select(max(0.0, min(0.05, deadline - time.monotonic()))):
                 if key.data == 0:
                     pending = _send(process.stdin.fileno(), pending)
@@ -218,6 +219,39 @@ def _pump(
                     if not data:
                         selector.unregister(key.fileobj)
     return how
+
+
+def _kill(pid: int) -> None:
+    """Kill bwrap and the init of its namespace, with which everything inside dies.
+
+    Killing bwrap alone is not enough: in the first milliseconds its child has not yet asked to die with it, and would
+    run on. So bwrap is stopped first, lest it start the child after we looked, then its children are killed, then it.
+    """
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGSTOP)
+        until = time.monotonic() + 1.0
+        while _state(pid) not in "TtZX" and time.monotonic() < until:
+            time.sleep(0.001)
+        for child in _children(pid):
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"
+
+
+def _children(pid: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it ended while we looked
+            if stat.read_text().rpartition(")")[2].split()[1] == str(pid):
+                found.append(int(stat.parent.name))
+    return found
 
 
 def _send(fd: int, pending: memoryview) -> memoryview:

@@ -126,7 +126,7 @@ def _job(program: str, tests: Sequence[UnitTest], nonce: str, limits: Limits, pe
     }
     worker = (resources.files("archon.sandbox") / "worker.py.txt").read_bytes()
     return Job(
-        argv=("python3", "-I", "-B", "worker.py"),
+        argv=("python3", "-s", "-B", "worker.py"),  # not -I, which would ignore the fixed hash seed
         # The candidate's source is there as a file as well, for `inspect` and for tracebacks.
         files=(("worker.py", worker), ("solution.py", program.encode("utf-8", "surrogatepass"))),
         stdin=json.dumps(request).encode(),

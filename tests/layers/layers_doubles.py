@@ -87,7 +87,7 @@ def step_of(request: Request) -> str:
         "These are earlier answers": "revision",
         "Check step by step": "reasoning",
         "Given this check": "verdict",
-        "tests of the function": "code_tests",
+        "Test it; do not write it": "code_tests",
         "short statements": "prose_tests",
         "For each test, say": "statement_verdicts",
     }
