@@ -102,7 +102,7 @@ def read_archon_json(document: Document, *, lenient: bool = False) -> LoadedPipe
     reading.finish()
     if "layers" not in top:
         searching = " (this looks like a search's settings, not a pipeline)" if "search_algorithm_choice" in top else ""
-        reading.problem((), f"the key 'layers' is missing{searching}: there are {', '.join(map(repr, sorted(top)))}")
+        reading.problem((), f"the key 'layers' is missing{searching}: there are {shown(', '.join(sorted(top)))}")
         reading.finish()
     for key in top:
         if key == "custom":

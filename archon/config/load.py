@@ -23,5 +23,5 @@ def load_pipeline(source: Path | str | Mapping[str, Any], *, lenient: bool = Fal
     """
     document = Document(data=source) if isinstance(source, Mapping) else read_document(Path(source))
     data = document.data
-    published = isinstance(data, Mapping) and "layers" in data and "pipeline" not in data
+    published = isinstance(data, Mapping) and not {"layers", "search_algorithm_choice"}.isdisjoint(data)
     return read_archon_json(document, lenient=lenient) if published else read_pipeline(document, lenient=lenient)

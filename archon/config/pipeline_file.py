@@ -63,16 +63,15 @@ def read_pipeline(document: Document, *, lenient: bool = False) -> LoadedPipelin
     reading = Reading(document, lenient=lenient)
     top = reading.mapping(document.data, (), example="{name: ..., pipeline: [generator, ...]}")
     reading.finish()
+    if "pipeline" not in top:
+        reading.problem((), f"the key 'pipeline' is missing: there are {shown(', '.join(top)) if top else 'no keys'}")
+        reading.finish()
     for key in top:
         if key not in _KEYS:
             reading.unknown((key,), _KEYS)
     models = read_models(top.get("models"), ("models",), reading)
     reader = LayerReader(reading, models)
-    layer = None
-    if "pipeline" in top:
-        layer = reader.layers(top["pipeline"], ("pipeline",))
-    else:
-        reading.problem((), f"the key 'pipeline' is missing: there are {', '.join(map(repr, top)) or 'no keys'}")
+    layer = reader.layers(top["pipeline"], ("pipeline",))
     if top.get("refine") is not None:
         loop = reading.mapping(top["refine"], ("refine",), example="{until: verified, max_rounds: 2}")
         layer = reader.loop(layer, loop, ("refine",))
@@ -108,12 +107,11 @@ def dump_pipeline(
         ConfigError: a layer or a model object has no name in a file.
     """
     own: dict[str, Any] = dict(models or {})
-    written: Layer = layer.source if isinstance(layer, Pipeline) else layer
+    written = layer.source if isinstance(layer, Pipeline) else layer
     content: dict[str, Any] = {"name": name}
-    loop = None
-    if isinstance(written, Refine):
-        written, loop = written.body, loop_settings(written)
-    content["pipeline"] = items_of(written, lambda model: _file_name(model, own))
+    loop = loop_settings(written) if isinstance(written, Refine) else None
+    body = written.body if isinstance(written, Refine) else written
+    content["pipeline"] = items_of(body, lambda model: _file_name(model, own))
     if loop is not None:
         content["refine"] = loop
     if budget is not None:

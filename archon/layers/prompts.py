@@ -99,16 +99,36 @@ def verdict(problem: Problem, view: View, reasons: str) -> tuple[Message, ...]:
 
 
 def code_tests(problem: Problem, n: int) -> tuple[Message, ...]:
-    """Ask for assert lines on the problem's function."""
-    name = problem.entry_point
-    # A small coder model completes whatever function it sees unless it is told that this was done, and shown the form.
-    asked = (
-        f"The function `{name}` has been written already. Test it; do not write it. "
-        "For a function `add` the tests would be:\nassert add(1, 2) == 3\nassert add(-1, 1) == 0\n\n"
-        f"Write {n} such lines for `{name}`: ordinary inputs and edge cases, literal values only, nothing else. "
-        f"Start with: assert {name}("
+    """Ask for assert lines on the problem's function, after one answered example of such a question.
+
+    A small coder model completes whatever function it is shown, whatever it is asked: only a turn of its own that
+    holds nothing but tests keeps it from that.
+    """
+    shown = Problem(id="", prompt=_EXAMPLE, kind="code", entry_point="clamp")
+    (question,) = _judging(shown, "", _asking_for_tests("clamp", n))
+    answer = Message(role="assistant", content=_EXAMPLE_TESTS)
+    *history, asked = _judging(problem, "", _asking_for_tests(problem.entry_point, n))
+    return (*history, question, answer, asked)
+
+
+_EXAMPLE = (
+    "Complete the following Python function. Reply with the whole function.\n\n"
+    "def clamp(values: list, low: int, high: int) -> list:\n"
+    '    """Return the values, each at least low and at most high."""'
+)
+_EXAMPLE_TESTS = """assert clamp([1, 5, 9], 2, 8) == [2, 5, 8]
+assert clamp([], 0, 1) == []
+assert clamp([3, 4], 0, 10) == [3, 4]
+assert clamp([-5, -1], 0, 3) == [0, 0]
+assert clamp([7, 7, 7], 1, 6) == [6, 6, 6]
+assert clamp([0], 0, 0) == [0]"""
+
+
+def _asking_for_tests(name: str | None, n: int) -> str:
+    return (
+        f"The function `{name}` has been written already. Test it; do not write it. Write {n} different lines of the "
+        f"form assert {name}(...) == ..., with ordinary inputs and edge cases, literal values only, nothing else."
     )
-    return _judging(problem, "", asked)
 
 
 def prose_tests(problem: Problem, n: int) -> tuple[Message, ...]:

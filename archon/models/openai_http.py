@@ -27,6 +27,8 @@ from archon.models.protocol import Completion, Price, Request
 from archon.models.waits import with_wait
 
 _UNKNOWN_MODEL = re.compile(r"model.*(not found|not exist|unknown|invalid|not supported)", re.IGNORECASE)
+_IDLE_S = 4.0
+"""How long an idle connection is kept: vLLM (uvicorn) closes its own after 5 s, and a POST must not meet a closed one."""
 _OWNED = frozenset({"model", "messages", "n", "max_tokens", "max_completion_tokens", "stream"})
 
 
@@ -54,7 +56,7 @@ async def _session(
     # An async generator because asyncio.run finishes those at its end: a session that nobody closed is closed with its
     # loop, in its loop, without a warning.
     async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=most, limit_per_host=most, keepalive_timeout=60),
+        connector=aiohttp.TCPConnector(limit=most, limit_per_host=most, keepalive_timeout=_IDLE_S),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=timeout_s),
         headers=headers,

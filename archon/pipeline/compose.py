@@ -115,8 +115,10 @@ class Refine(Layer):
     def __post_init__(self) -> None:
         if self.until != "verified":
             raise ConfigError(f"refine until={self.until!r}: valid: 'verified'")
-        if self.max_rounds < 1:
-            raise ConfigError(f"refine max_rounds={self.max_rounds!r}: must be at least 1, the first pass included")
+        if not isinstance(self.max_rounds, int) or self.max_rounds < 1:
+            raise ConfigError(
+                f"refine max_rounds={self.max_rounds!r}: must be a whole number of at least 1, the first pass included"
+            )
 
     async def __call__(self, trace: Trace) -> Trace:
         """Return the trace after the last round, candidates of every round ordered best first."""
@@ -192,7 +194,35 @@ def _without(candidates: tuple[Candidate, ...], live: tuple[Candidate, ...]) -> 
     return tuple(candidate for candidate in candidates if candidate.id not in names)
 
 
+def _realigned(before: Trace, branches: list[Trace]) -> list[Trace]:
+    """Return branches whose verdicts' test outcomes fit the joined tests: those of other branches were not run."""
+    known, aligned, added = len(before.tests), [], 0
+    for branch in branches:
+        gap = (None,) * added
+        aligned.append(
+            replace(
+                branch,
+                candidates=tuple(_spread(candidate, known, gap) for candidate in branch.candidates),
+                retired=tuple(_spread(candidate, known, gap) for candidate in branch.retired),
+            )
+        )
+        added += len(branch.tests) - known
+    return aligned
+
+
+def _spread(candidate: Candidate, known: int, gap: tuple[None, ...]) -> Candidate:
+    """Put a gap into the outcomes of tests that are new in a branch; older verdicts hold none of these."""
+    verdicts = tuple(
+        replace(verdict, tests=(*verdict.tests[:known], *gap, *verdict.tests[known:]))
+        if gap and len(verdict.tests) > known
+        else verdict
+        for verdict in candidate.verdicts
+    )
+    return replace(candidate, verdicts=verdicts)
+
+
 def _joined(before: Trace, branches: list[Trace]) -> Trace:
+    branches = _realigned(before, branches)
     live = _each_once(branch.candidates for branch in branches)
     known = len(before.tests)
     stopped = [branch for branch in branches if branch.stop == "budget"]
@@ -205,6 +235,8 @@ def _joined(before: Trace, branches: list[Trace]) -> Trace:
         tests=before.tests + tuple(test for branch in branches for test in branch.tests[known:]),
         spans=before.spans + tuple(span for branch in branches for span in branch.spans),
         usage=before.usage + beside(branch.usage for branch in branches),
+        # A loop in a branch has used up its rounds' names, which an outer loop must not give again.
+        round=max(branch.round for branch in branches),
         stop=stopped[0].stop if stopped else before.stop,
         stop_reason=stopped[0].stop_reason if stopped else before.stop_reason,
     )

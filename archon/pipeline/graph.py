@@ -42,7 +42,7 @@ def _add(graph: Graph, layer: Layer, before: tuple[str, ...]) -> tuple[str, ...]
             inside = [node for node in graph if node not in known]
             firsts = tuple(node for node in inside if not any(one in inside for one in graph.predecessors(node)))
             for node in last:
-                graph.nodes[node]["loop"] = firsts
+                graph.nodes[node]["loop"] = tuple(dict.fromkeys((*graph.nodes[node].get("loop", ()), *firsts)))
             return last
         case Leaf():
             graph.add_node(layer.name, kind=layer.kind, layer=layer)
@@ -58,8 +58,13 @@ def drawn(graph: Graph) -> str:
     """Return the graph as a Mermaid flow chart."""
     lines = ["flowchart LR"]
     ids = {node: f"n{index}" for index, node in enumerate(graph)}
-    lines += [f'    {ids[node]}["{node}"]' for node in graph]
+    lines += [f'    {ids[node]}["{_quoted(node)}"]' for node in graph]
     lines += [f"    {ids[one]} --> {ids[two]}" for one, two in graph.edges]
     backs = [(last, first) for last in graph for first in graph.nodes[last].get("loop", ())]
     lines += [f"    {ids[last]} -. not verified .-> {ids[first]}" for last, first in backs]
     return "\n".join(lines)
+
+
+def _quoted(label: str) -> str:
+    """Return a label as Mermaid wants it, which has no other escape than an entity."""
+    return label.replace('"', "#quot;")

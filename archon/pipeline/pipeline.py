@@ -37,17 +37,21 @@ class Pipeline(Layer):
 
     @classmethod
     def of(cls, layer: Layer, *, name: str = "pipeline") -> Pipeline:
-        """Return a layer compiled. A pipeline is returned as it is.
+        """Return a layer compiled. A pipeline is returned as it is, under a name that is given.
 
         Raises:
             OrderError: the layers' order breaks a rule.
             ConfigError: a layer has no model and no generator lends it one, or two layers share a label.
         """
         if isinstance(layer, Pipeline):
-            return layer
+            return layer if name == "pipeline" else replace(layer, title=name)
         root = layer.relabel(_namer(), lent_model(layer))
         names = Counter(leaf.name for leaf in root.leaves)
         for label, count in names.items():
+            if any(mark in label for mark in "#@\n"):
+                raise ConfigError(
+                    f"label {label!r}: must not hold '#', '@' or a line break, which candidates' ids are made of"
+                )
             if count > 1:
                 raise ConfigError(f"{count} layers are labelled {label!r}: a label names one layer")
         check(graph_of(root))

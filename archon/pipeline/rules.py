@@ -7,11 +7,14 @@ Source: Saad-Falcon et al. 2024 (arXiv 2409.15254 v6), Table 4. Differs, each fo
 - "A critic comes before a ranker or a fuser" is read as: what a critic writes must be used by a later ranker, fuser or
   revision, since rankers and fusers without a critic are among the published configurations.
 - A revision (Snell et al. 2024) and custom functions may stand wherever there are candidates.
+- "Ranker, critic, verifier and unit test layers stand alone in their layer" is read as: branches may not pass on the
+  same candidates, since what one branch found out about a candidate would be lost where they join.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import combinations
 
 import networkx as nx
 
@@ -68,6 +71,30 @@ def _one_kind_side_by_side(graph: Graph) -> Iterator[str]:
             yield f"{', '.join(map(repr, members))} stand side by side: a layer holds one kind only"
 
 
+def _branches_do_not_overlap(graph: Graph) -> Iterator[str]:
+    makers: dict[str, frozenset[str]] = {}
+    for node in nx.topological_sort(graph):
+        makers[node] = _makers(graph, node, makers)
+    joins = [sorted(graph.predecessors(node)) for node in graph]
+    joins.append([node for node in graph if not any(True for _ in graph.successors(node))])
+    told: set[tuple[str, str]] = set()
+    for ends in joins:
+        for one, two in combinations(ends, 2):
+            shared = sorted(makers[one] & makers[two])
+            if shared and (one, two) not in told:
+                told.add((one, two))
+                yield f"{one!r} and {two!r} pass on the same candidates of {shared[0]!r}: put them one after the other"
+
+
+def _makers(graph: Graph, node: str, makers: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Return the layers whose candidates may be live behind a layer, given those of the layers before it."""
+    here, before = graph.nodes[node], graph.predecessors(node)
+    passed_on = frozenset[str]().union(*(makers[each] for each in before))
+    if here["kind"] not in {"generator", "fuser", "revise"}:
+        return passed_on
+    return passed_on | {node} if getattr(here["layer"], "keep_inputs", False) else frozenset({node})
+
+
 def _critiques_are_read(graph: Graph) -> Iterator[str]:
     for node, kind in _kind_by_node(graph):
         if kind == "critic" and not _kinds(graph, nx.descendants(graph, node)) & _READ_CRITIQUES:
@@ -97,6 +124,7 @@ _RULES: tuple[Callable[[Graph], Iterator[str]], ...] = (
     _starts_with_generator,
     _one_generating_layer,
     _one_kind_side_by_side,
+    _branches_do_not_overlap,
     _critiques_are_read,
     _tests_are_evaluated,
     _tests_exist,

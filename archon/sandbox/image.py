@@ -14,6 +14,7 @@ import os
 import platform
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Iterable
@@ -66,8 +67,20 @@ def docker_client(base_url: str | None = None, *, connections: int = 64) -> Dock
     """Return a client of the daemon at `base_url`, `DOCKER_HOST`, or the usual socket, in this order.
 
     The address is explicit because the SDK's own default follows whichever context a command-line client last chose.
+
+    Raises:
+        OSError: nothing listens at the address.
+        DockerException: what listens does not answer as a Docker daemon.
     """
     url = base_url or os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    if url.startswith("unix://"):
+        # Tried first because the SDK leaves its socket open, and its message long, when nobody listens.
+        with socket.socket(socket.AF_UNIX) as attempt:
+            attempt.settimeout(10)
+            try:
+                attempt.connect(url.removeprefix("unix://"))
+            except OSError as error:
+                raise OSError(f"no Docker daemon at {url}: {error.strerror or error}") from None
     return DockerClient(base_url=url, version="auto", timeout=60, max_pool_size=connections)
 
 

@@ -19,6 +19,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from itertools import islice
 
 from archon.tasks.calls import Call, call, distinct, literal, unit_test
 from archon.tasks.source import parse_source, stub_in
@@ -26,6 +27,8 @@ from archon.types import Problem, UnitTest
 
 _MAX_TEXT_CHARS = 50_000
 _MAX_RESULT_LINES = 12
+_MAX_CALLS = 200
+_MAX_CALL_CHARS = 5_000
 _ARROW = re.compile(
     r"[ \t]*`?[ \t]*(?:#[ \t]*)?(?:==>|=>|==|=|-+>|➞|→|⇒|➜|#|(?:should |would |will |must )?"
     r"(?:returns?|gives?|equals?|is|be|evaluates to|produces?|yields?|outputs?)\b)[ \t]*(?:returns?\b)?[ \t]*:?",
@@ -60,7 +63,7 @@ def stated_examples(problem: Problem) -> tuple[UnitTest, ...]:
 def _called(text: str, entry_point: str) -> Iterator[tuple[Call, object]]:
     # Beside `f(n) = 1 + f(n - 1)`, a line `f(1) = 3` defines a sequence and need not be what a call returns.
     recurrence = re.search(rf"(?<![\w.]){re.escape(entry_point)}\(\s*[a-zA-Z]\w*[^()]*\)\s*=[^=>]", text)
-    for match in re.finditer(rf"(?<![\w.]){re.escape(entry_point)}\s*\(", text):
+    for match in islice(re.finditer(rf"(?<![\w.]){re.escape(entry_point)}\s*\(", text), _MAX_CALLS):
         before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
         end = _closing(text, match.end() - 1)
         if end is None or not _STANDS_ALONE.search(before) or before.rstrip().endswith("def"):
@@ -77,7 +80,7 @@ def _called(text: str, entry_point: str) -> Iterator[tuple[Call, object]]:
 def _closing(text: str, start: int) -> int | None:
     """Return the position after the bracket that closes the one at `start`, skipping strings."""
     depth, quote, at = 0, "", start
-    while at < len(text):
+    while at < min(len(text), start + _MAX_CALL_CHARS):
         char = text[at]
         if quote:
             at += char == "\\"

@@ -14,6 +14,8 @@ _OPENING = re.compile(r"^[ \t]*(?:[-*>]|\d+\.)?[ \t]*(`{3,}|~{3,})[ \t]*([\w+#.-
 _CODE_LINE = re.compile(r"^(import \w|from [\w.]+ import\b|(async )?def \w|class \w|@\w|\w+ *(:[^=]+)?= *\S)")
 _MAX_TRIMS = 120
 """How many trailing lines are tried as prose or as a cut-off end before a text is given up."""
+_MAX_PARSED_CHARS = 500_000
+"""How much source is parsed in these tries, so that a hostile text costs a fraction of a second."""
 _NOT_PYTHON = frozenset(
     {"bash", "sh", "shell", "console", "text", "txt", "output", "json", "java", "javascript", "cpp", "c"}
 )
@@ -104,12 +106,17 @@ def _code_only(lines: list[str]) -> list[str]:
 
 
 def _longest_prefix(lines: list[str], entry_point: str | None) -> str | None:
-    for end in range(len(lines), max(0, len(lines) - _MAX_TRIMS), -1):
+    for end in _ends(lines):
         source = "\n".join(lines[:end])
         tree = parse_source(source)
         if tree is not None:
             return source + "\n" if defines(tree, entry_point) else None
     return None
+
+
+def _ends(lines: list[str]) -> range:
+    chars = 1 + sum(len(line) for line in lines)
+    return range(len(lines), max(0, len(lines) - min(_MAX_TRIMS, 2 + _MAX_PARSED_CHARS // chars)), -1)
 
 
 def _continued(stub: str, text: str, entry_point: str | None) -> str | None:
@@ -118,7 +125,7 @@ def _continued(stub: str, text: str, entry_point: str | None) -> str | None:
     dedented = textwrap.dedent(body)
     for indented in (body, "    " + body.lstrip(" "), textwrap.indent(dedented, "    ")):
         lines = indented.splitlines()
-        for end in range(len(lines), max(0, len(lines) - _MAX_TRIMS), -1):
+        for end in _ends(lines):
             code = stub + "\n".join(lines[:end]) + "\n"
             tree = parse_source(code)
             if tree is not None:
@@ -174,22 +181,16 @@ def extract_answer(text: str) -> str | None:
 
 def last_boxed(text: str) -> str | None:
     r"""Return the inside of the last `\boxed{...}` or `\fbox{...}` that is closed and not empty."""
-    found = None
-    for match in re.finditer(r"\\f?boxed\s*\{|\\fbox\s*\{", text):
-        inside = _braced(text, match.end())
-        if inside is not None and inside.strip():
-            found = inside
-    return _tidy(found) if found is not None else None
-
-
-def _braced(text: str, start: int) -> str | None:
-    depth = 1
-    for at in range(start, len(text)):
-        if text[at] in "{}" and text[at - 1] != "\\":
-            depth += 1 if text[at] == "{" else -1
-            if depth == 0:
-                return text[start:at]
-    return None
+    starts = {match.end() for match in re.finditer(r"\\f?boxed\s*\{|\\fbox\s*\{", text)}
+    opened, last, end = list[int](), -1, -1
+    for brace in re.finditer(r"(?<!\\)[{}]", text):  # one pass: a text of nothing but openings must not take minutes
+        if brace.group() == "{":
+            opened.append(brace.end())
+        elif opened:
+            start = opened.pop()
+            if start in starts and start > last and text[start : brace.start()].strip():
+                last, end = start, brace.start()
+    return _tidy(text[last:end]) if last >= 0 else None
 
 
 def _stated(rest: str) -> str | None:

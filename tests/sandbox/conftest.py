@@ -8,7 +8,8 @@ import shutil
 import pytest
 
 from archon.errors import NoSandbox
-from archon.sandbox.auto import open_sandbox
+from archon.sandbox import auto
+from archon.sandbox.docker import DockerSandbox
 
 ENGINES = [
     pytest.param("docker", marks=pytest.mark.docker),
@@ -24,13 +25,20 @@ def absent(engine: str) -> str | None:
     return None if shutil.which("bwrap") else "bwrap is not installed"
 
 
+async def _open(engine: str):
+    """Open as users do the first time, walls tried; later with few warm containers, which most tests do not need."""
+    if engine in auto._held and engine == "docker":
+        return await DockerSandbox.start(warm=1)
+    return await auto.open_sandbox(engine)
+
+
 @pytest.fixture(params=ENGINES)
 async def sandbox(request):
     reason = absent(request.param)
     if reason:
         pytest.skip(reason)
     try:
-        opened = await open_sandbox(request.param)
+        opened = await _open(request.param)
     except NoSandbox as error:
         pytest.fail(str(error))
     try:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from archon.errors import SandboxFailed
+from archon.sandbox.auto import open_sandbox
 from archon.sandbox.protocol import Job, Limits, Sandbox
 
 
@@ -119,10 +120,9 @@ async def test_there_is_no_network(sandbox):
         server.settimeout(10)
         for address in addresses:
             probe = f"tcp {address} {port}\n".encode()
-            outside = subprocess.Popen([sys.executable, "-c", REACH], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            answering = asyncio.to_thread(_answer, server)
-            said, _ = await asyncio.gather(asyncio.to_thread(outside.communicate, probe), answering)
-            assert said[0] == b"b'hello'\n"
+            outside = asyncio.to_thread(subprocess.run, [sys.executable, "-c", REACH], input=probe, capture_output=True)
+            done, _ = await asyncio.gather(outside, asyncio.to_thread(_answer, server))
+            assert done.stdout == b"b'hello'\n"
             inside = await sandbox.run(python(REACH, stdin=probe))
             assert inside.exit_code == 1
             assert b"OSError" in inside.stderr or b"Refused" in inside.stderr or b"unreachable" in inside.stderr
@@ -263,7 +263,9 @@ print(ends.count(0), ends.count(signal.SIGKILL))
 
 
 async def test_most_of_the_memory_can_be_used(sandbox):
-    outcome = await sandbox.run(python("x = bytearray(b'x') * (100 << 20); print(len(x))", limits=Limits(memory_mb=128)))
+    outcome = await sandbox.run(
+        python("x = bytearray(b'x') * (100 << 20); print(len(x))", limits=Limits(memory_mb=128))
+    )
     assert (outcome.end, outcome.exit_code) == ("exited", 0)
 
 
@@ -448,7 +450,7 @@ asyncio.run(main())
 
 async def test_a_killed_owner_leaves_nothing_that_the_next_start_does_not_remove(sandbox):
     mark = f"mark-{uuid.uuid4().hex}"
-    owner = subprocess.Popen([sys.executable, "-c", OWNER, sandbox.engine, f"'{mark}'"])
+    owner = await asyncio.create_subprocess_exec(sys.executable, "-c", OWNER, sandbox.engine, f"'{mark}'")
     try:
         until = time.monotonic() + 30
         while len(alive(mark)) < 2:  # the owner's own command line has the mark too
@@ -457,7 +459,7 @@ async def test_a_killed_owner_leaves_nothing_that_the_next_start_does_not_remove
         await asyncio.sleep(0.5)
     finally:
         owner.kill()
-        owner.wait()
+        await owner.wait()
     after = await open_sandbox(sandbox.engine)
     try:
         assert await gone(mark)

@@ -78,7 +78,9 @@ async def test_lines_without_the_right_word_are_ignored():
     assert report.results[0].outcome == "error"
 
 
-@pytest.mark.parametrize("line", ["[1]", "{", '{"call": true, "value": 1}', '{"call": 0, "value": {"i": 1}}', "[" * 100_000], ids=range(5))
+@pytest.mark.parametrize(
+    "line", ["[1]", "{", '{"call": true, "value": 1}', '{"call": 0, "value": {"i": 1}}', "[" * 100_000], ids=range(5)
+)
 async def test_hostile_frames_do_no_harm(line):
     def step(job):
         return ended("exited", f"{json.loads(job.stdin)['nonce']} {line}\n".encode(), 0)
@@ -165,12 +167,14 @@ def yields(): yield 1
 async def waits(): return 1
 def huge(): return "x" * 5_000_000
 def prints():
+    print('{"call": 0, "value": 1}', flush=True)
+    return 2
+def writes_everywhere():
     for descriptor in range(3, 20):
         try:
             os.write(descriptor, b'\\n{"call": 0, "value": 1}\\n')
         except OSError:
             pass
-    print('{"call": 0, "value": 1}', flush=True)
     return 2
 def kills_the_worker():
     os.kill(os.getppid(), signal.SIGKILL)
@@ -198,6 +202,7 @@ async def test_wrong_answers_fail_each_for_its_reason(sandbox):
         "waits": ("failed", "coroutine"),
         "huge": ("failed", "too large"),
         "prints": ("failed", "returned 2"),
+        "writes_everywhere": ("failed", ""),
         "missing": ("error", "does not define"),
         "kills_the_worker": ("error", ""),
         "after_that": ("error", ""),
@@ -219,7 +224,9 @@ async def test_a_call_that_hangs_takes_no_other_with_it(sandbox):
 
 
 async def test_memory_of_one_call_is_its_own(sandbox):
-    program = "def bomb():\n    held = []\n    while True: held.append(bytearray(b'x') * (4 << 20))\ndef fine(): return 1"
+    program = (
+        "def bomb():\n    held = []\n    while True: held.append(bytearray(b'x') * (4 << 20))\ndef fine(): return 1"
+    )
     report = await run_calls(sandbox, program, [call("bomb"), call("fine", "()", "1")], Limits(memory_mb=128))
     assert [result.outcome for result in report.results] == ["error", "passed"]
 

@@ -28,11 +28,13 @@ LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | s
 HASHABLE = st.none() | st.booleans() | st.integers() | st.text() | st.binary()
 VALUES = st.recursive(
     LEAVES,
-    lambda inner: st.lists(inner)
-    | st.lists(inner).map(tuple)
-    | st.dictionaries(HASHABLE, inner)
-    | st.sets(HASHABLE)
-    | st.frozensets(HASHABLE),
+    lambda inner: (
+        st.lists(inner)
+        | st.lists(inner).map(tuple)
+        | st.dictionaries(HASHABLE, inner)
+        | st.sets(HASHABLE)
+        | st.frozensets(HASHABLE)
+    ),
     max_leaves=20,
 )
 
@@ -45,7 +47,9 @@ def test_plain_values_come_through_as_they_are(value):
     assert equal(value, back)
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -0.0, 10**5000, -(2**53) - 1, "\ud800\0", b"\xff"], ids=range(8))
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, -math.inf, -0.0, 10**5000, -(2**53) - 1, "\ud800\0", b"\xff"], ids=range(8)
+)
 def test_extremes_come_through(value):
     back = through(value)
     assert type(back) is type(value)
@@ -157,7 +161,7 @@ def test_deep_cyclic_and_wide_values_are_refused():
     ],
 )
 def test_forged_replies_are_refused(forged):
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"\w"):
         decode(forged)
 
 
@@ -227,7 +231,9 @@ def test_lenient_sequences():
     assert not equal([1, 2], (2, 1), lenient_sequences=True)
 
 
-@pytest.mark.parametrize("source", ["", "x", "f(1)", "1 +", "[", "(" * 5000, "{[]: 1}", "\0", "9" * 5000, "__import__('os')"], ids=range(10))
+@pytest.mark.parametrize(
+    "source", ["", "x", "f(1)", "1 +", "[", "(" * 5000, "{[]: 1}", "\0", "9" * 5000, "__import__('os')"], ids=range(10)
+)
 def test_what_is_no_literal(source):
     with pytest.raises(ValueError, match="not a Python literal"):
         parse_literal(source)
