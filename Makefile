@@ -40,7 +40,7 @@ $(VENV)/.tested: $(VENV)/bin/python pyproject.toml
 $(VENV)/.served: $(VENV)/bin/python pyproject.toml
 	sh scripts/system_packages.sh
 	$(BIN)/pip install -q 'torch==2.13.0' -e '.[serve-cpu,tasks]'
-	$(BIN)/pip uninstall -q -y torchvision torchaudio torchcodec
+	$(BIN)/python -m archon.serving.mend
 	touch $@
 
 clean:

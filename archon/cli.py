@@ -42,6 +42,7 @@ from archon.run.evaluate import EvalOptions, evaluate
 from archon.run.journal import Journal, read_run
 from archon.run.machine import describe_machine
 from archon.run.progress import ProgressBar
+from archon.run.remembering import RememberingGrader
 from archon.run.runtime import Runtime
 from archon.serving import store
 from archon.serving.server import ServeOptions, ensure_server
@@ -188,6 +189,7 @@ def evaluate_command(
     for each in loaded:
         _list_ignored(each)
     tasks = load_tasks(task, limit=limit, seed=seed)
+    tasks = replace(tasks, grader=RememberingGrader(tasks.grader))
     folder = out or Path("runs") / f"{tasks.name}-{'-'.join(each.name for each in loaded)}"
     options = EvalOptions(
         concurrency=concurrency,

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from archon.run.evaluate import EvalOptions, evaluate
 from archon.run.journal import Journal
 from archon.run.machine import describe_machine
 from archon.run.progress import ProgressBar
+from archon.run.remembering import RememberingGrader
 from archon.run.runtime import Runtime
 from archon.tasks import load_tasks
 from archon.tasks.protocol import TaskSet
@@ -84,6 +85,7 @@ def main() -> None:
 async def measure(part: Part, out: Path, problems: int | None, shared: Path) -> list[Run]:
     """Evaluate each system of a part on the same problems, in the same runtime."""
     tasks = load_tasks(part.task, limit=problems)
+    tasks = replace(tasks, grader=RememberingGrader(tasks.grader))
     async with Runtime(cache=shared / "completions.sqlite") as runtime:
         return [await evaluate_system(system, tasks, out / system, runtime) for system in part.systems]
 

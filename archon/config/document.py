@@ -19,7 +19,7 @@ from archon.errors import ConfigError
 Place = tuple[str | int, ...]
 """Where a value stands: the keys and list positions that lead to it."""
 
-_MOST_BYTES = 4_000_000
+_MOST_BYTES = 1_000_000
 """A pipeline file is a few kilobytes; anything above this was named by mistake."""
 
 

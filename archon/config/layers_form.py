@@ -176,8 +176,8 @@ def _item_of(layer: Layer, named: Named, lent: Model | str | None) -> Any:  # no
         case Refine():
             return {"refine": {"body": items_of(layer.body, named, lent), **loop_settings(layer)}}
         case Leaf():
-            settings = leaf_settings(layer, named, lent=lent)
-            return {layer_name(layer): settings} if settings else layer_name(layer)
+            name, settings = layer_name(layer), leaf_settings(layer, named, lent=lent)
+            return {name: settings} if settings else name
     raise ConfigError(
         f"a {type(layer).__name__} cannot be written to a file: valid: a Leaf, or {', '.join(COMPOSITES)}"
     )

@@ -28,7 +28,7 @@ from archon.models.waits import with_wait
 
 _UNKNOWN_MODEL = re.compile(r"model.*(not found|not exist|unknown|invalid|not supported)", re.IGNORECASE)
 _IDLE_S = 4.0
-"""How long an idle connection is kept: vLLM (uvicorn) closes its own after 5 s, and a POST must not meet a closed one."""
+"""How long an idle connection is kept: vLLM (uvicorn) closes its own after 5 s; a POST must not meet a closed one."""
 _OWNED = frozenset({"model", "messages", "n", "max_tokens", "max_completion_tokens", "stream"})
 
 

@@ -57,8 +57,10 @@ class ProgressBar:
         self._tokens = None if self._tokens is None or paid is None else self._tokens + paid
         self._usd = None if self._usd is None or usd is None else self._usd + usd
         self._bar.update(self._task, advance=1, facts=self.facts)
-        if not self._console.is_terminal and self._total and self._done * 10 // self._total > (
-            (self._done - 1) * 10 // self._total
+        if (
+            not self._console.is_terminal
+            and self._total
+            and self._done * 10 // self._total > ((self._done - 1) * 10 // self._total)
         ):
             self._console.print(f"{self._title}: {self._done} of {self._total} problems, {self.facts}")
 

@@ -40,6 +40,8 @@ _TMP_MB = 16
 _SHM_MB = 8
 _POLL_S = 0.25
 """How often a silent job is looked at: has it ended while something of it still holds its output open?"""
+_SILENCE_S = 2.0
+"""How long a stream must be silent after its program's end to count as complete."""
 _DRAIN_S = 15.0
 """How long a killed container may take to close its stream before it is left to the reaper."""
 
@@ -201,7 +203,8 @@ class _Run:
                 wait_s = max(0.0, min(_POLL_S, self._deadline - time.monotonic()))
                 ready = selector.select(wait_s)
                 if not ready and self._exit_code() is not None:
-                    break  # something it left behind holds the stream; the container's end closes it
+                    self._take_the_rest(stream, demultiplexer)
+                    break
                 for _, events in ready:
                     if events & selectors.EVENT_WRITE:
                         pending = _send(stream, pending)
@@ -213,6 +216,20 @@ class _Run:
                             return self._ended()
                         demultiplexer.feed(data)
         return self._ended()
+
+    def _take_the_rest(self, stream: socket.socket, demultiplexer: Demultiplexer) -> None:
+        """Read on after the program's end: on a busy machine the daemon's copy of its output may lag behind.
+
+        The stream's end may never come, where something that the program left behind holds it open: then a while of
+        silence is enough, and the container's end closes it.
+        """
+        with selectors.DefaultSelector() as selector:
+            selector.register(stream, selectors.EVENT_READ)
+            while self._must_stop() is None and selector.select(_SILENCE_S):
+                data = stream.recv(65536)
+                if not data:
+                    return
+                demultiplexer.feed(data)
 
     def _must_stop(self) -> End | None:
         if self._capture.overflowed:

@@ -73,7 +73,8 @@ async def run_calls(
         program: the candidate's source; it is loaded once, under the module name `solution`.
         tests: calls with expected values, all as Python literals; a dotted function name reaches into classes.
         limits: for the whole job; `wall_s` bounds loading and all calls together.
-        per_call_s: for each call alone. After three calls that took too long the others are timeouts too.
+        per_call_s: for each call alone; a call that waits for a busy machine's processor gets up to five times as
+            long, within `limits.wall_s`. After three calls that took too long the others are timeouts too.
         lenient_sequences: let a list equal a tuple, and a set a frozenset.
 
     Raises:

@@ -198,7 +198,7 @@ def obtain(launch: Launch, options: ServeOptions, progress: Progress, cancelled:
 def _key(launch: Launch, options: ServeOptions) -> str:
     """Name the register's folder: equal for equal models and options, whatever the time-out."""
     same = asdict(replace(options, start_timeout_s=1.0))
-    text = json.dumps([launch.model.source, sys.executable, same], sort_keys=True)
+    text = json.dumps([launch.model.source, sys.prefix, same], sort_keys=True)
     return f"{launch.model.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 

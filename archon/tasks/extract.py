@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from archon.tasks.source import MAX_SOURCE_CHARS, defines, parse_source, stub_in, with_preamble, without_script
 
-_OPENING = re.compile(r"^[ \t]*(?:[-*>]|\d+\.)?[ \t]*(`{3,}|~{3,})[ \t]*([\w+#.-]*)[^`\n]*$")
+_OPENING = re.compile(r"^(?:(?:[-*>]|\d+\.)[ \t]*)?(`{3,}|~{3,})[ \t]*([\w+#.-]*)[^`\n]*$")
 _CODE_LINE = re.compile(r"^(import \w|from [\w.]+ import\b|(async )?def \w|class \w|@\w|\w+ *(:[^=]+)?= *\S)")
 _MAX_TRIMS = 120
 """How many trailing lines are tried as prose or as a cut-off end before a text is given up."""
@@ -59,7 +59,7 @@ def _blocks(text: str) -> Iterator[_Block]:
     """Yield the fenced blocks of Markdown, the last one unclosed when the answer was cut off."""
     mark, language, lines = "", "", list[str]()
     for line in text.splitlines():
-        opening = _OPENING.match(line)
+        opening = _OPENING.match(line.lstrip())
         if not mark:
             if opening is not None:
                 mark, language, lines = opening.group(1), opening.group(2).lower(), []
@@ -88,7 +88,7 @@ def _embedded(source: str, entry_point: str | None) -> str | None:
     if entry_point is not None and entry_point not in source:
         return None
     starts = [number for number, line in enumerate(lines) if _CODE_LINE.match(line.strip())]
-    for start in starts[:20]:
+    for start in starts[: min(20, 1 + _MAX_PARSED_CHARS // len(source))]:
         block = textwrap.dedent("\n".join(lines[start:])).splitlines()
         code = _longest_prefix(_code_only(block), entry_point)
         if code is not None:

@@ -139,7 +139,11 @@ def test_the_older_forms_of_layers():
 
 
 def test_a_misspelt_key_names_its_place_and_the_nearest_name():
-    layers = [[component("generator")], [component("critic")], [component("fuser"), component("fuser", length_contorl=True)]]
+    layers = [
+        [component("generator")],
+        [component("critic")],
+        [component("fuser"), component("fuser", length_contorl=True)],
+    ]
     with pytest.raises(ConfigError) as caught:
         one(*layers)
     assert str(caught.value) == (
@@ -155,9 +159,15 @@ def test_a_misspelt_key_names_its_place_and_the_nearest_name():
     ("given", "message"),
     [
         ([[component("generator", top_k=1)]], r"layers\[0\]\[0\]\.top_k: 'top_k' has no effect on a generator"),
-        ([{"models": [component("critic", checkpoint="")]}], r"layers\[0\]\.models\[0\]\.checkpoint: 'checkpoint' has no"),
+        (
+            [{"models": [component("critic", checkpoint="")]}],
+            r"layers\[0\]\.models\[0\]\.checkpoint: 'checkpoint' has no",
+        ),
         ([[component("ranker", ranker_batch_size=16)]], r"'ranker_batch_size' has no effect on a ranker"),
-        ([[component("ranker", top_k="5")]], r"layers\[0\]\[0\]\.top_k: '5' does not fit: valid: a whole number or null"),
+        (
+            [[component("ranker", top_k="5")]],
+            r"layers\[0\]\[0\]\.top_k: '5' does not fit: valid: a whole number or null",
+        ),
         ([[component("ranker", top_k=0)]], r"layers\[0\]\[0\]: ranker top_k=0"),
         ([[component("generator", samples=1.5)]], r"samples: 1.5 is not a whole number"),
         ([[component("critic", samples=2)]], r"samples: 2 samples of a critic would not be used: valid: 1"),
@@ -296,7 +306,9 @@ async def check_calls(pipeline, problem, path):
     sandbox = ScriptedSandbox([])
     trace = await pipeline.resolved(models, sandbox).run(problem)
     assert unreadable(trace) == [], path
-    assert [(span.layer, span.usage.calls) for span in trace.spans] == [(row.layer, row.calls) for row in plan.rows], path
+    assert [(span.layer, span.usage.calls) for span in trace.spans] == [(row.layer, row.calls) for row in plan.rows], (
+        path
+    )
     assert sum(model.calls for model in models.values()) == plan.calls == plan.max_calls, path
     assert trace.usage.tokens <= plan.max_tokens, path
 

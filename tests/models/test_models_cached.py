@@ -80,7 +80,11 @@ def test_every_setting_that_decides_the_answer_is_in_the_key():
         {"messages": (Message(role="system", content="What is 6 × 7?"),)},
         {"messages": (Message(role="user", content=("What is 6 × 7?",)),)},
         {"messages": (Message(role="user", content=("What is 6 × 7?", Image(url="http://e.org/a.png"))),)},
-        {"messages": (Message(role="user", content=("What is 6 × 7?", Image(url="http://e.org/a.png", detail="low"))),)},
+        {
+            "messages": (
+                Message(role="user", content=("What is 6 × 7?", Image(url="http://e.org/a.png", detail="low"))),
+            )
+        },
     ]
     keys = {key_of("a", base), key_of("b", base), *[key_of("a", dataclasses.replace(base, **each)) for each in other]}
     assert len(keys) == 2 + len(other)

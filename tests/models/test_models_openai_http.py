@@ -97,7 +97,11 @@ async def test_images_reach_the_endpoint_untouched_and_in_order(server):
         (408, "", ModelUnavailable),
         (422, '{"detail": [1]}', ModelRefused),
         (429, "", RateLimited),
-        (429, '{"error": {"code": "insufficient_quota", "message": "You exceeded insufficient_quota"}}', QuotaExhausted),
+        (
+            429,
+            '{"error": {"code": "insufficient_quota", "message": "You exceeded insufficient_quota"}}',
+            QuotaExhausted,
+        ),
         (500, "<html>", ModelUnavailable),
         (503, "", ModelUnavailable),
         (302, "", ModelRefused),
@@ -201,7 +205,8 @@ async def test_a_key_that_is_not_set_is_an_auth_error_naming_the_variable(server
 
 
 @pytest.mark.parametrize(
-    "url", ["", "127.0.0.1:8000/v1", "ftp://h/v1", "http://u:secret@h/v1", "http://h/v1?key=secret", "http://h/v1#secret"]
+    "url",
+    ["", "127.0.0.1:8000/v1", "ftp://h/v1", "http://u:secret@h/v1", "http://h/v1?key=secret", "http://h/v1#secret"],
 )
 def test_a_base_url_that_cannot_be_or_holds_a_secret_is_refused(url):
     with pytest.raises(ConfigError) as caught:
@@ -252,9 +257,7 @@ async def test_a_wait_for_a_connection_is_waiting_and_not_the_critical_path(serv
 
 
 async def test_prices_what_the_endpoint_counted_cached_prompt_tokens_at_their_own_price(server):
-    server.answer = lambda *_: chat_reply(
-        "a", prompt=100, completion=10, prompt_tokens_details={"cached_tokens": 80}
-    )
+    server.answer = lambda *_: chat_reply("a", prompt=100, completion=10, prompt_tokens_details={"cached_tokens": 80})
     model = OpenAIModel(server.url, "m", price=Price(prompt_usd=10.0, completion_usd=100.0, cached_prompt_usd=1.0))
     (completion,) = await model.sample(asking())
     assert completion.usage.cost_usd == pytest.approx((20 * 10 + 80 * 1 + 10 * 100) / 1e6)

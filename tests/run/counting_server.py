@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server for tests, in a process of its own: deterministic answers, every call written to a file."""
+"""An OpenAI-compatible server for tests, in a process of its own: answers by hash, every call written to a file."""
 
 import asyncio
 import hashlib

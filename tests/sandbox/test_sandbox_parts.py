@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
+import socket
 import struct
 import subprocess
 import sys
 import tarfile
+import threading
 import time
 
 import pytest
 
-from archon.sandbox import _cgroup, _owner
+from archon.sandbox import _cgroup, _container, _owner
 from archon.sandbox._capture import Capture, Demultiplexer
+from archon.sandbox._container import Container, Shape
 from archon.sandbox._payload import pack
 from archon.sandbox.fake import ScriptedSandbox
 from archon.sandbox.image import sources_of_suite
@@ -145,3 +149,25 @@ async def test_the_double_is_a_sandbox_and_runs_dry():
     await double.close()
     assert double.closed
     assert Limits() == Limits(wall_s=10.0)
+
+
+class _Daemon:
+    """Answers as a daemon whose exec has ended with code 0 but whose copy of the output lags behind."""
+
+    def exec_inspect(self, _: str) -> dict[str, object]:
+        return {"Running": False, "ExitCode": 0}
+
+
+async def test_output_that_comes_after_the_programs_end_is_not_lost():
+    ours, theirs = socket.socketpair()
+    capture = Capture(100)
+    container = Container(id="c", shape=Shape.of("image", Limits(), 1.0), expires=0.0)
+    watch = _container._Run(_Daemon(), container, "e", capture, time.monotonic() + 20, threading.Event())
+    with ours, theirs:
+        attending = asyncio.create_task(asyncio.to_thread(watch.attend, ours, b"files"))
+        await asyncio.sleep(1.0)
+        theirs.sendall(framed(1, b"late"))
+        theirs.shutdown(socket.SHUT_WR)
+        assert await attending == ("exited", 0)
+        assert theirs.recv(100) == b"files"
+    assert capture.stdout == b"late"

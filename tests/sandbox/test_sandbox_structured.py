@@ -248,7 +248,8 @@ async def test_programs_that_do_not_load(sandbox, program, outcome, detail):
     assert detail in report.results[0].detail
 
 
-async def test_a_program_that_never_finishes_loading(sandbox):
+async def test_a_program_that_never_finishes_loading(sandbox, monkeypatch):
+    monkeypatch.setattr("archon.sandbox.structured._LOAD_S", 0.5)
     report = await run_calls(sandbox, "while True: pass", [call("f")], Limits(wall_s=30), per_call_s=0.2)
     assert (report.results[0].outcome, report.results[0].detail) == ("timeout", "the program took too long to load")
     assert report.wall_s < 10

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from archon.tasks.extract import extract_answer, extract_code
@@ -130,3 +132,22 @@ def test_a_class_or_nothing_named_takes_the_last_program():
 )
 def test_final_answers(text, answer):
     assert extract_answer(text) == answer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\\boxed{" * 20_000,
+        " " * 150_000 + "x",
+        "```python\n" + "def f():\n" * 10_000,
+        "$" * 100_000,
+        "(" * 100_000,
+        "1," * 60_000,
+    ],
+    ids=["boxed", "spaces", "defs", "dollars", "brackets", "numbers"],
+)
+def test_hostile_texts_are_read_in_seconds(text):
+    began = time.monotonic()
+    extract_code(text, "target", PROMPT)
+    extract_answer(text)
+    assert time.monotonic() - began < 8  # each took minutes with a quadratic reader; a tenth of a second otherwise
