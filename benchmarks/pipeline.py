@@ -69,24 +69,27 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--out", type=Path, default=Path("runs/benchmark-pipeline"), help="the run folders' parent")
     parser.add_argument("--parts", default="humaneval,larger,gsm8k,judge", help="which parts, by comma")
+    parser.add_argument("--sandbox", help="docker or bubblewrap; bubblewrap takes less of a small machine")
     asked = parser.parse_args()
     names = ["humaneval"] if asked.quick else asked.parts.split(",")
     out = asked.out / "quick" if asked.quick else asked.out
     runs: dict[str, list[Run]] = {}
     for name in names:
         part = PARTS[name]
-        runs[name] = asyncio.run(measure(part, out / name, part.quick if asked.quick else part.problems, out))
+        runs[name] = asyncio.run(
+            measure(part, out / name, part.quick if asked.quick else part.problems, out, asked.sandbox)
+        )
         write_report(runs[name], out / name)
         print(table(runs[name]))
     bars = [bar for name in names for bar in bars_of(name, runs)]
     publish(bars, [figures(run) for part_runs in runs.values() for run in part_runs], asked.json)
 
 
-async def measure(part: Part, out: Path, problems: int | None, shared: Path) -> list[Run]:
+async def measure(part: Part, out: Path, problems: int | None, shared: Path, engine: str | None) -> list[Run]:
     """Evaluate each system of a part on the same problems, in the same runtime."""
     tasks = load_tasks(part.task, limit=problems)
     tasks = replace(tasks, grader=RememberingGrader(tasks.grader))
-    async with Runtime(cache=shared / "completions.sqlite") as runtime:
+    async with Runtime(cache=shared / "completions.sqlite", engine=engine) as runtime:
         return [await evaluate_system(system, tasks, out / system, runtime) for system in part.systems]
 
 
@@ -108,7 +111,7 @@ async def evaluate_system(system: str, tasks: TaskSet, folder: Path, runtime: Ru
         parameters=runtime.parameters(generator),
     )
     with Journal(folder) as journal, ProgressBar(f"{loaded.name} on {tasks.name}") as bar:
-        options = EvalOptions(concurrency=8)
+        options = EvalOptions(concurrency=16)
         return await evaluate(
             compiled, tasks, journal=journal, info=info, runtime=runtime, options=options, progress=bar
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -69,7 +70,7 @@ def bare_process() -> float:
     seconds = []
     for _ in range(10):
         began = time.monotonic()
-        subprocess.run(["/usr/bin/env", "python3", "-I", "-c", "pass"], check=True)
+        subprocess.run([sys.executable, "-I", "-c", "pass"], check=True)
         seconds.append(time.monotonic() - began)
     return statistics.median(seconds)
 

@@ -22,7 +22,7 @@ def drawn():
         assert match, line
         depth = len(match["indent"]) // 4
         path = [*path[:depth], match["name"]]
-        notes = re.findall(r"\((\w+)\)", line[4:].partition("   ")[0] + line[4:])
+        notes = re.findall(r"\((\w+)\)", line)
         tree[match["name"]] = (path[depth - 1] if depth else None, set(notes))
     return tree
 

@@ -100,8 +100,12 @@ class LayerReader:
         return Parallel(layers=known) if len(known) == len(branches) else None
 
     def _refine(self, given: object, place: Place) -> Layer | None:
+        known = len(self.reading.problems)
         settings = dict(self.reading.mapping(given, place, example="{body: [...], until: verified, max_rounds: 2}"))
-        if not settings:
+        if len(self.reading.problems) > known:
+            return None
+        if "body" not in settings:
+            self.reading.problem(place, "'body' is missing: valid: body: [generator, ...]")
             return None
         body = self.layers(settings.pop("body", None), (*place, "body"))
         return self.loop(body, settings, place)

@@ -67,7 +67,8 @@ class Fuser(Leaf):
 
     def plan_rows(self, shape: Shape) -> tuple[tuple[LayerPlan, ...], Shape]:
         """Return n calls, each with every input in its prompt."""
-        read = shape.candidates if self.top_k is None else min(self.top_k, shape.candidates)
+        inputs = shape.first(self.top_k)
+        read = inputs.candidates
         views = [blank(shape, critique=True, tests=True)] * read
         messages = prompts.fusion(shape.problem, views, length_control=self.length_control)
         row = LayerPlan.of(
@@ -77,11 +78,13 @@ class Fuser(Leaf):
             prompt_tokens=tokens_bound(messages) + read * (shape.candidate_tokens + shape.critique_tokens),
             max_tokens=self.max_tokens,
         )
-        kept = read if self.keep_inputs else 0
+        kept, judged = (read, inputs.judged) if self.keep_inputs else (0, 0)
         # Inputs stay live when no fused answer comes back, so their length counts either way.
         tokens = max(self.max_tokens, shape.candidate_tokens)
         critiques = shape.critique_tokens if self.keep_inputs else 0
-        return (row,), replace(shape, candidates=self.n + kept, candidate_tokens=tokens, critique_tokens=critiques)
+        return (row,), replace(
+            shape, candidates=self.n + kept, judged=judged, candidate_tokens=tokens, critique_tokens=critiques
+        )
 
     def _instead(self, inputs: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
         """Return the inputs that stand in for lost answers: no more than were planned for later layers."""

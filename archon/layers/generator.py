@@ -98,7 +98,7 @@ class Generator(Leaf):
         )
         count = self.n * len(self.models)
         row = LayerPlan.of(self.name, self.kind, calls=count, prompt_tokens=tokens, max_tokens=self.max_tokens)
-        return (row,), replace(shape, candidates=count, candidate_tokens=self.max_tokens, critique_tokens=0)
+        return (row,), replace(shape, candidates=count, judged=0, candidate_tokens=self.max_tokens, critique_tokens=0)
 
     def _messages(self, trace: Trace) -> tuple[Message, ...]:
         last = trace.usable[0] if trace.round > 0 and trace.usable else None

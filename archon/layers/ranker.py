@@ -94,7 +94,7 @@ class Ranker(Leaf):
             prompt_tokens=tokens_bound(messages) + shown * each,
             max_tokens=self.max_tokens,
         )
-        return (row,), replace(shape, candidates=count if self.top_k is None else min(self.top_k, count))
+        return (row,), shape.first(self.top_k)
 
     async def _opinion(self, trace: Trace, usable: tuple[Candidate, ...]) -> _Opinion:
         if self.method == "majority":

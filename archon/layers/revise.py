@@ -90,8 +90,9 @@ class Revise(Leaf):
             prompt_tokens=shape.candidates * tokens,
             completion_tokens=calls * self.max_tokens,
         )
-        count = shape.candidates * (self.rounds + 1) if self.keep_inputs else shape.candidates
-        return (row,), replace(shape, candidates=count, candidate_tokens=longest)
+        kept, judged = (shape.candidates, shape.judged) if self.keep_inputs else (0, 0)
+        made = shape.candidates * self.rounds if self.keep_inputs else shape.candidates
+        return (row,), replace(shape, candidates=kept + made, judged=judged, candidate_tokens=longest)
 
     async def _chain(self, trace: Trace, index: int, candidate: Candidate) -> _Chain:
         chain = _Chain(answers=(candidate,))

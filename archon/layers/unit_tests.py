@@ -155,14 +155,17 @@ class UnitTestEvaluator(Leaf):
         return halted(trace.advance(best_first(judged.candidates)[: self.top_k]).spend(span), judged.stop)
 
     def plan_rows(self, shape: Shape) -> tuple[tuple[LayerPlan, ...], Shape]:
-        """Return no calls for code, one for each candidate for prose."""
-        calls = 0 if executes(shape.problem) or not shape.tests else shape.candidates
+        """Return no calls for code, one for each candidate that is not judged yet for prose."""
+        calls, most = judging_calls(shape)
         row = LayerPlan.of(
-            self.name, self.kind, calls=calls, prompt_tokens=judging_tokens(shape), max_tokens=self.max_tokens
+            self.name,
+            self.kind,
+            calls=calls,
+            max_calls=most,
+            prompt_tokens=judging_tokens(shape),
+            max_tokens=self.max_tokens,
         )
-        return (row,), replace(
-            shape, candidates=shape.candidates if self.top_k is None else min(self.top_k, shape.candidates)
-        )
+        return (row,), all_judged(shape).first(self.top_k)
 
 
 def asking_for_tests(problem: Problem, n: int) -> tuple[Message, ...]:
@@ -219,8 +222,21 @@ def with_tests(shape: Shape, n: int, max_tokens: int, *, use_examples: bool) -> 
         shape,
         tests=shape.tests + len(examples) + n,
         tests_sought=True,
+        judged=0,
         test_tokens=shape.test_tokens + stated + max_tokens + n * _CANONICAL,
     )
+
+
+def judging_calls(shape: Shape) -> tuple[int, int]:
+    """Return the calls that judging by tests takes, and at most takes: again where a reply could not be read."""
+    if executes(shape.problem) or not shape.tests:
+        return 0, 0
+    return shape.candidates - shape.judged, shape.candidates
+
+
+def all_judged(shape: Shape) -> Shape:
+    """Return the shape after judging by tests."""
+    return replace(shape, judged=shape.candidates if shape.tests else 0)
 
 
 def judging_tokens(shape: Shape) -> int:

@@ -8,9 +8,16 @@ from typing import ClassVar, Literal
 from archon.layers import checks, prompts
 from archon.layers.ask import Status, ask, derive_seed, halted, over_budget, tally, tokens_bound, unread
 from archon.layers.evaluation import Judged, Judging, judge_by_tests
-from archon.layers.execution import executes
 from archon.layers.parse_choice import parse_verdict
-from archon.layers.unit_tests import Written, asking_for_tests, judging_tokens, with_tests, write_tests
+from archon.layers.unit_tests import (
+    Written,
+    all_judged,
+    asking_for_tests,
+    judging_calls,
+    judging_tokens,
+    with_tests,
+    write_tests,
+)
 from archon.layers.views import best_first, blank, view
 from archon.models.protocol import Completion, Effort, Model, Request
 from archon.pipeline.compose import gather
@@ -100,7 +107,7 @@ class Verifier(Leaf):
             row, shape = self._plan_tests(shape)
         else:
             row = self._plan_reasoned(shape)
-        return (row,), replace(shape, candidates=min(1, shape.candidates) if self.keep == "best" else shape.candidates)
+        return (row,), shape.first(1 if self.keep == "best" else None)
 
     def _plan_reasoned(self, shape: Shape) -> LayerPlan:
         one = blank(shape)
@@ -121,17 +128,16 @@ class Verifier(Leaf):
         if not shape.tests and not shape.tests_sought:
             writing, tokens = 1, tokens_bound(asking_for_tests(shape.problem, self.unit_tests))
             shape = with_tests(shape, self.unit_tests, self.max_tokens, use_examples=self.use_examples)
-        judging = 0 if executes(shape.problem) or not shape.tests else shape.candidates
-        calls = writing + judging
+        judging, most = judging_calls(shape)
         row = LayerPlan(
             layer=self.name,
             kind=self.kind,
-            calls=calls,
-            max_calls=calls,
-            prompt_tokens=tokens + judging * judging_tokens(shape),
-            completion_tokens=calls * self.max_tokens,
+            calls=writing + judging,
+            max_calls=writing + most,
+            prompt_tokens=tokens + most * judging_tokens(shape),
+            completion_tokens=(writing + most) * self.max_tokens,
         )
-        return row, shape
+        return row, all_judged(shape)
 
     async def _written(self, trace: Trace) -> Written:
         """Have tests written when they are needed: once in a solve, even when none could be read."""

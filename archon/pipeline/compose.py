@@ -89,12 +89,15 @@ class Parallel(_Composite):
         """Return every branch's rows; candidates and tests add up, lengths take the largest."""
         planned = [layer.plan_rows(shape) for layer in self.layers]
         shapes = [after for _, after in planned]
+        tests = shape.tests + sum(after.tests - shape.tests for after in shapes)
         joined = replace(
             shape,
             candidates=sum(after.candidates for after in shapes),
+            # Tests of another branch are news to a branch's candidates.
+            judged=sum(after.judged for after in shapes if after.tests == tests),
             candidate_tokens=max(after.candidate_tokens for after in shapes),
             critique_tokens=max(after.critique_tokens for after in shapes),
-            tests=shape.tests + sum(after.tests - shape.tests for after in shapes),
+            tests=tests,
             test_tokens=shape.test_tokens + sum(after.test_tokens - shape.test_tokens for after in shapes),
             tests_sought=any(after.tests_sought for after in shapes),
         )
@@ -151,7 +154,7 @@ class Refine(Layer):
             )
             for first, later in zip(rows, again, strict=True)
         )
-        return summed, replace(last, candidates=after.candidates + repeats * last.candidates)
+        return summed, replace(last, candidates=after.candidates + repeats * last.candidates, judged=0)
 
     def bind(self, binding: Binding) -> Layer:
         """Return the loop with its body bound."""

@@ -190,6 +190,15 @@ class FunctionLayer(Leaf):
     function: Callable[[Trace], Awaitable[Trace]]
     """Takes a trace and returns a new one."""
 
+    @property
+    def name(self) -> str:
+        """Return the label, or the function's own name while there is none."""
+        return self.label or str(getattr(self.function, "__name__", self.kind))
+
+    def relabel(self, name: Callable[[str], str], model: Model | str | None) -> FunctionLayer:
+        """Return this layer with a label made from the function's name, so that one function may stand twice."""
+        return dataclasses.replace(self, label=self.label or name(self.name))
+
     async def __call__(self, trace: Trace) -> Trace:
         """Return what the function returns."""
         return await self.function(trace)
@@ -201,4 +210,4 @@ class FunctionLayer(Leaf):
 
 def layer(function: Callable[[Trace], Awaitable[Trace]]) -> FunctionLayer:
     """Return an async function from trace to trace as a layer; usable as a decorator."""
-    return FunctionLayer(function=function, label=getattr(function, "__name__", None))
+    return FunctionLayer(function=function)

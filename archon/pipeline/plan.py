@@ -2,13 +2,13 @@
 
 A layer's plan is a function of the `Shape` of what reaches it: how many candidates, how many tests, and how long
 their texts can be. `calls` is exact for a pass in which every reply can be read; `max_calls` differs from it only where
-a loop may repeat. Token figures are upper bounds: a text of m generated tokens is at most m tokens again in a later
-prompt, and fixed text is counted by its bytes.
+a loop may repeat, or where a reply that cannot be read makes a later layer judge again. Token figures are upper bounds:
+a text of m generated tokens is at most m tokens again in a later prompt, and fixed text is counted by its bytes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from archon.types import Problem
 
@@ -19,6 +19,8 @@ class Shape:
 
     problem: Problem
     candidates: int = 0
+    judged: int = 0
+    """How many of the candidates surely have an outcome for every test, when each judge's reply could be read."""
     candidate_tokens: int = 0
     """The most tokens that one live candidate can have."""
     critique_tokens: int = 0
@@ -29,6 +31,12 @@ class Shape:
     """The most tokens that all tests together can have."""
     tests_sought: bool = False
     """Whether a layer has had tests written, so that a later one does not, even when none could be read."""
+
+    def first(self, count: int | None) -> Shape:
+        """Return the shape after a cut to the first candidates, None for all; those not judged may be among them."""
+        if count is None or count >= self.candidates:
+            return self
+        return replace(self, candidates=count, judged=max(0, count - (self.candidates - self.judged)))
 
     @property
     def problem_tokens(self) -> int:
@@ -51,22 +59,32 @@ class LayerPlan:
     calls: int
     """Completions in a pass whose replies can all be read; in a loop, those of the first round."""
     max_calls: int
-    """Completions at most, every round of a loop taken."""
+    """Completions at most: every round of a loop taken, and what could not be read judged again."""
     prompt_tokens: int = 0
     """A bound for `max_calls` calls."""
     completion_tokens: int = 0
     """A bound for `max_calls` calls."""
 
     @classmethod
-    def of(cls, layer: str, kind: str, *, calls: int, prompt_tokens: int = 0, max_tokens: int = 0) -> LayerPlan:
-        """Return the plan of `calls` calls with at most `prompt_tokens` in and `max_tokens` out each."""
+    def of(
+        cls,
+        layer: str,
+        kind: str,
+        *,
+        calls: int,
+        max_calls: int | None = None,
+        prompt_tokens: int = 0,
+        max_tokens: int = 0,
+    ) -> LayerPlan:
+        """Return the plan of calls with at most `prompt_tokens` in and `max_tokens` out each."""
+        most = calls if max_calls is None else max_calls
         return cls(
             layer=layer,
             kind=kind,
             calls=calls,
-            max_calls=calls,
-            prompt_tokens=calls * prompt_tokens,
-            completion_tokens=calls * max_tokens,
+            max_calls=most,
+            prompt_tokens=most * prompt_tokens,
+            completion_tokens=most * max_tokens,
         )
 
 
@@ -83,7 +101,7 @@ class Plan:
 
     @property
     def max_calls(self) -> int:
-        """Return the calls when every loop takes all its rounds."""
+        """Return the calls at most: every loop takes all its rounds, and what could not be read is judged again."""
         return sum(row.max_calls for row in self.rows)
 
     @property

@@ -11,7 +11,10 @@ CODE = Problem(
     id="code",
     kind="code",
     entry_point="double",
-    prompt='Complete this function.\n\n```python\ndef double(x):\n    """Double x.\n\n    >>> double(2)\n    4\n    """\n```',
+    prompt=(
+        "Complete this function.\n\n"
+        '```python\ndef double(x):\n    """Double x.\n\n    >>> double(2)\n    4\n    """\n```'
+    ),
 )
 
 

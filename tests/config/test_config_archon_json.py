@@ -246,8 +246,8 @@ def test_how_many_published_configurations_load():
     lenient = Counter(outcome(row, lenient=True)[0] for row in pipelines)
     assert lenient.pop("accepted") == 141
     assert sorted(lenient.elements()) == [
-        "order: 'fuser' needs candidates, and no generator comes before it; 'fuser-2' needs candidates, and no generator "
-        "comes before it; 'generator', 'fuser', 'fuser-2' stand side by side: a layer holds one kind only",
+        "order: 'fuser' needs candidates, and no generator comes before it; 'fuser-2' needs candidates, and no "
+        "generator comes before it; 'generator', 'fuser', 'fuser-2' stand side by side: a layer holds one kind only",
         "order: 'generator-2' comes after 'generator': generators belong in the first layer",
         "refused: 'llm-blender/PairRM' is a scoring model that writes no text:",
         "refused: 'llm-blender/PairRM' is a scoring model that writes no text:",

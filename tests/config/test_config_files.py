@@ -1,5 +1,6 @@
 """Every pipeline that ships loads, compiles, plans, comes back from YAML, and makes the calls that it plans."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,14 @@ def test_planned_calls_by_hand(path):
     assert (pipeline.plan(CODE).calls, pipeline.plan(CODE).max_calls) == (code, most)
     if prose is not None:
         assert pipeline.plan(TEXT).calls == prose
+
+
+def test_the_files_in_the_guide_load():
+    guide = (Path(__file__).parents[2] / "docs" / "pipelines.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
+    assert len(blocks) == 2
+    whole, nested = (
+        read_pipeline(parse_document(block.replace("my_module:", "config_layers:"))).pipeline for block in blocks
+    )
+    assert whole.compiled().plan(CODE).calls == 8 + 1 + 1 + 1 + 1
+    assert [leaf.kind for leaf in nested.leaves][-1] == "shorten"

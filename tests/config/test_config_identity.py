@@ -1,3 +1,6 @@
+import dataclasses
+import hashlib
+import json
 import string
 
 import pytest
@@ -8,6 +11,7 @@ from hypothesis import strategies as st
 from archon.config import dump_pipeline, load_pipeline, pipeline_hash
 from archon.config.document import parse_document
 from archon.config.pipeline_file import read_pipeline
+from archon.config.reading import settings_of
 from archon.errors import ConfigError
 from archon.layers import Critic, Fuser, Generator, Ranker, Revise, UnitTestEvaluator, UnitTestGenerator, Verifier
 from archon.pipeline import Parallel, Refine, Sequence, layer
@@ -24,7 +28,16 @@ def same(one, other):
 def test_a_known_hash():
     # Runs are kept under this hash: when it changes without a reason, finished work is done again.
     pipe = Generator(model=M, n=8) >> Verifier(unit_tests=8)
-    assert len(pipeline_hash(pipe)) == 64
+    settings = [
+        {each.name: getattr(leaf, each.name) for each in dataclasses.fields(leaf)} | {"layer": leaf.kind, "model": M}
+        for leaf in pipe.leaves
+    ]
+    for each in settings:
+        for left_out in ("label", "seed", "sandbox"):
+            each.pop(left_out, None)
+    content = {"form": 1, "pipeline": {"sequence": settings}}
+    written = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    assert pipeline_hash(pipe) == hashlib.sha256(written.encode()).hexdigest()
     assert pipeline_hash(pipe) == pipeline_hash(
         load_pipeline({"pipeline": [{"generator": {"model": M, "n": 8}}, {"verifier": {"unit_tests": 8}}]}).pipeline
     )
@@ -98,8 +111,6 @@ def test_every_setting_of_every_layer_counts():
     }
     for cls in (Critic, Fuser, Generator, Ranker, Revise, UnitTestEvaluator, UnitTestGenerator, Verifier):
         base = cls(model=M)
-        from archon.config.reading import settings_of
-
         for name in settings_of(cls):
             if name == "label":
                 continue
@@ -192,7 +203,7 @@ def composed(inner):
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(pipe=st.recursive(leaves, composed, max_leaves=8), name=st.text(string.printable, max_size=12))
 def test_any_pipeline_goes_through_yaml_and_back(pipe, name):
     text = dump_pipeline(pipe, name=name)
@@ -206,6 +217,22 @@ def test_any_pipeline_goes_through_yaml_and_back(pipe, name):
     assert loaded.pipeline == pipe
     assert pipeline_hash(loaded.pipeline) == pipeline_hash(pipe)
     assert dump_pipeline(loaded.pipeline, name=name) == text
+
+
+def plain_value(value):
+    return [plain_value(each) for each in value] if isinstance(value, tuple) else value
+
+
+@settings(max_examples=100, deadline=None)
+@given(leaf=leaves.filter(lambda leaf: leaf.kind != "shorten"), left_out=st.sets(st.integers(0, 20)))
+def test_a_default_may_be_written_or_left_out(leaf, left_out):
+    default, given = type(leaf)(), {}
+    for index, name in enumerate(settings_of(type(leaf))):
+        if index not in left_out or getattr(leaf, name) != getattr(default, name):
+            given[name] = plain_value(getattr(leaf, name))
+    loaded = load_pipeline({"pipeline": [{leaf.kind: given}]}).pipeline
+    assert loaded == leaf
+    assert same(loaded, leaf)
 
 
 @settings(max_examples=200, deadline=None)
@@ -234,7 +261,7 @@ items = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     mapping=st.fixed_dictionaries(
         {"pipeline": st.lists(items, max_size=3)},

@@ -131,7 +131,8 @@ pipeline:
 
 
 def test_several_models(load):
-    text = "{pipeline: [{generator: {model: [local/a, 'http://h:1/v1#b', litellm/openai/c, own]}}], models: {own: local/d}}"
+    names = "[local/a, 'http://h:1/v1#b', litellm/openai/c, own]"
+    text = f"{{pipeline: [{{generator: {{model: {names}}}}}], models: {{own: local/d}}}}"
     assert load(text).pipeline.model == ("local/a", "http://h:1/v1#b", "litellm/openai/c", "own")
 
 
@@ -161,8 +162,9 @@ def test_a_layer_of_the_users_own(load):
         ),
         (
             "pipeline: [rankr]",
-            "yaml:1: pipeline[0]: unknown layer 'rankr'; did you mean 'ranker'? valid: critic, fuser, generator, parallel, "
-            "ranker, refine, revise, sequence, unit_test_evaluator, unit_test_generator, verifier, or my_module:MyLayer",
+            "yaml:1: pipeline[0]: unknown layer 'rankr'; did you mean 'ranker'? valid: critic, fuser, generator, "
+            "parallel, ranker, refine, revise, sequence, unit_test_evaluator, unit_test_generator, verifier, or "
+            "my_module:MyLayer",
         ),
         ("pipeline: [{generator: {n: two}}]", "yaml:1: pipeline[0].generator.n: 'two' is not a whole number"),
         ("pipeline: [{generator: {n: 2.0}}]", "yaml:1: pipeline[0].generator.n: 2.0 is not a whole number"),
@@ -206,8 +208,8 @@ def test_a_layer_of_the_users_own(load):
         ("pipeline: [null]", "yaml:1: pipeline[0]: None is not a layer"),
         (
             "pipeline:\n- generator:\n  n: 8\n",
-            "yaml:2: pipeline[0]: 'generator', 'n' in one item: valid: one layer an item, or 'n' indented further to be a "
-            "setting of 'generator'",
+            "yaml:2: pipeline[0]: 'generator', 'n' in one item: valid: one layer an item, or 'n' indented further to "
+            "be a setting of 'generator'",
         ),
         ("pipeline: [{parallel: [[]]}]", "yaml:1: pipeline[0].parallel[0]: an empty list is not a list of layers"),
         ("pipeline: [{parallel: {a: 1}}]", "yaml:1: pipeline[0].parallel: {'a': 1} is not a list of branches"),

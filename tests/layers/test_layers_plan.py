@@ -48,12 +48,7 @@ def pipeline(first, middle, last, model):
     return layer
 
 
-GRID = [
-    combination
-    for combination in itertools.product(FIRST, MIDDLE, LAST)
-    # Candidates whose tests are all judged already are not judged again, so a second judge may take fewer calls.
-    if not (combination[1].startswith("tests") and combination[2] == "executed")
-]
+GRID = list(itertools.product(FIRST, MIDDLE, LAST))
 
 
 @pytest.mark.parametrize("problem", [TEXT, CODE, MATHS, SEEN], ids=lambda problem: problem.id)
@@ -88,6 +83,51 @@ async def test_each_prompt_stays_within_its_row_when_replies_are_as_long_as_allo
     await pipe.run(problem, sandbox=sandbox)
     bound = sum(row.prompt_tokens for row in pipe.plan(problem).rows)
     assert sum(request.n * request.prompt_tokens_bound for request in model.requests) <= bound
+
+
+EVALUATED = Generator(n=4) >> UnitTestGenerator(n=4) >> UnitTestEvaluator()
+JUDGED_AGAIN = {
+    # Two judges of a trace's tests: what the second is planned to take, of how many candidates.
+    "all known": (EVALUATED, 0, 4),
+    "cut": (EVALUATED >> Critic() >> Ranker(top_k=3), 0, 3),
+    "a fused one beside its inputs": (EVALUATED >> Fuser(n=1, top_k=2, keep_inputs=True), 1, 3),
+    "fused": (EVALUATED >> Fuser(n=2), 2, 2),
+    "revised": (EVALUATED >> Revise(rounds=2), 4, 4),
+    "revised beside its inputs": (EVALUATED >> Revise(rounds=2, keep_inputs=True), 8, 12),
+    "by a verifier": (Generator(n=2) >> Verifier(unit_tests=4), 0, 2),
+    "reasoned": (EVALUATED >> Verifier(), 0, 4),
+    "tests of one branch": (EVALUATED | (Generator(n=2) >> Fuser(n=3, keep_inputs=True)), 5, 9),
+    "tests of two branches": (EVALUATED | EVALUATED, 8, 8),
+}
+
+
+SECOND = [
+    (case, second)
+    for case, second in itertools.product(JUDGED_AGAIN, (Verifier(unit_tests=4), UnitTestEvaluator()))
+    # An evaluator needs a generator of tests before it.
+    if (case, second.kind) != ("by a verifier", "unit_test_evaluator")
+]
+
+
+@pytest.mark.parametrize(("case", "second"), SECOND, ids=lambda value: getattr(value, "kind", value))
+async def test_what_is_judged_by_every_test_is_planned_and_judged_once(case, second):
+    before, calls, most = JUDGED_AGAIN[case]
+    pipe = before >> replace(second, model=ScriptedModel(replies()), label="second")
+    plan = pipe.plan(TEXT)
+    assert (plan.rows[-1].calls, plan.rows[-1].max_calls) == (calls, most)
+    trace = await pipe.run(TEXT)
+    assert trace.spans[-1].usage.calls == calls
+    assert trace.usage.calls == plan.calls
+
+
+async def test_what_could_not_be_judged_is_judged_again_within_the_most_calls():
+    model = ScriptedModel(replies(statement_verdicts="no idea"))
+    pipe = Generator(model=model, n=3) >> UnitTestGenerator(n=2) >> UnitTestEvaluator() >> Verifier(unit_tests=2)
+    plan = pipe.plan(TEXT)
+    trace = await pipe.run(TEXT)
+    assert [span.usage.calls for span in trace.spans] == [row.max_calls for row in plan.rows] == [3, 1, 3, 3]
+    assert [row.calls for row in plan.rows] == [3, 1, 3, 0]
+    assert trace.usage.tokens <= plan.max_tokens
 
 
 async def test_a_loop_takes_at_most_its_bound(sandbox):

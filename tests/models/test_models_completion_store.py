@@ -108,14 +108,18 @@ def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path):
         CompletionStore(tmp_path / "file" / "cache.sqlite").get(KEY, 0, 1)
 
 
+def put_three(store):
+    for i in range(1, 4):
+        store.put(KEY, {i: completion("x" * 10_000)})
+
+
 def test_a_full_disk_warns_once_and_keeps_what_was_there(store):
     store.put(KEY, {0: completion("kept")})
     connection = store._open()
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count={pages}")
     with pytest.warns(RuntimeWarning, match="not kept until that is mended") as caught:
-        for i in range(1, 4):
-            store.put(KEY, {i: completion("x" * 10_000)})
+        put_three(store)
     assert len(caught) == 1
     assert "full" in str(caught[0].message)
     assert [each.text for each in store.get(KEY, 0, 9).values()] == ["kept"]

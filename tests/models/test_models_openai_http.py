@@ -1,4 +1,5 @@
 import asyncio
+import json
 import logging
 import socket
 
@@ -188,7 +189,7 @@ async def test_the_key_is_sent_and_never_said(server, key, caplog, capfd):
         while error is not None:
             said += [str(error), repr(error), repr(error.args)]
             error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    server.answer = lambda *_: (200, '{"error": {"code": 400, "message": "key %s"}}' % KEY, {})
+    server.answer = lambda *_: (200, json.dumps({"error": {"code": 400, "message": f"key {KEY}"}}), {})
     with pytest.raises(ModelRefused) as refused:
         await model.sample(asking())
     said += [str(refused.value), caplog.text, *capfd.readouterr()]
