@@ -143,7 +143,9 @@ def plan(
     if as_json:
         rows = [asdict(row) for row in planned.rows]
         totals = {"calls": planned.calls, "max_calls": planned.max_calls, "max_tokens": planned.max_tokens}
-        _print_json({"name": loaded.name, "hash": pipeline_hash(compiled, models=loaded.models), "layers": rows, **totals})
+        _print_json(
+            {"name": loaded.name, "hash": pipeline_hash(compiled, models=loaded.models), "layers": rows, **totals}
+        )
         return
     _out.print(f"{'layer':<24}{'calls':>8}{'at most':>10}{'tokens in ≤':>14}{'tokens out ≤':>14}", highlight=False)
     for row in planned.rows:

@@ -43,7 +43,7 @@ class Size:
 
 
 FULL = Size(turns=5, calls=4000, peer_calls=600, memory_calls=10_000)
-QUICK = Size(turns=2, calls=1000, peer_calls=150, memory_calls=3000)
+QUICK = Size(turns=1, calls=1000, peer_calls=100, memory_calls=3000)
 
 
 def main() -> None:

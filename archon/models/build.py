@@ -159,9 +159,9 @@ def _mapping(value: object, where: str) -> Mapping[str, Any]:
 
 
 def _number(value: object, where: str, *, least: int, whole: bool = False) -> float:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value < float("inf"):
-        if isinstance(value, int) or not whole:
-            return value
+    kinds = (int,) if whole else (int, float)
+    if isinstance(value, kinds) and not isinstance(value, bool) and least <= value < float("inf"):
+        return value
     raise ConfigError(f"{where}: {value!r}; valid: a {'whole ' if whole else ''}number of at least {least}")
 
 

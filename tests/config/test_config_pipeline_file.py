@@ -214,7 +214,9 @@ def test_a_layer_of_the_users_own(load):
         ("pipeline: [{parallel: [[]]}]", "yaml:1: pipeline[0].parallel[0]: an empty list is not a list of layers"),
         ("pipeline: [{parallel: {a: 1}}]", "yaml:1: pipeline[0].parallel: {'a': 1} is not a list of branches"),
         ("pipeline: [{refine: [generator]}]", "yaml:1: pipeline[0].refine: ['generator'] is not a mapping"),
-        ("pipeline: [{refine: {until: verified}}]", "yaml:1: pipeline[0].refine.body: None is not a list of layers"),
+        ("pipeline: [{refine: {until: verified}}]", "yaml:1: pipeline[0].refine: 'body' is missing: valid: body: ["),
+        ("pipeline: [{refine: {}}]", "yaml:1: pipeline[0].refine: 'body' is missing: valid: body: ["),
+        ("pipeline: [{refine: {body: null}}]", "yaml:1: pipeline[0].refine.body: None is not a list of layers"),
         (
             "pipeline: [generator]\nrefine: {untill: verified}\n",
             "yaml:2: refine.untill: unknown key 'untill'; did you mean 'until'? valid: max_rounds, until",

@@ -10,7 +10,7 @@ PROBLEM = Problem(id="p", prompt="?")
 
 
 class Slow:
-    def __init__(self, *script: bool | None | Exception) -> None:
+    def __init__(self, *script: bool | Exception | None) -> None:
         self.script = list(script)
 
     async def grade(self, problem: Problem, text: str, sandbox: object) -> Verdict:

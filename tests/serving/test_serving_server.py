@@ -283,7 +283,7 @@ async def test_a_cancelled_start_leaves_nothing(monkeypatch: pytest.MonkeyPatch,
 async def test_serve_ends_with_its_block(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "resolve", lambda name, progress: launch().model)
     monkeypatch.setattr(module, "plan_launch", lambda model, options: launch())
-    with pytest.raises(KeyError):  # noqa: PT012 (the error is to leave the block)
+    with pytest.raises(KeyError):
         async with module.serve("fake", options=OPTIONS, progress=lambda _: None) as server:
             assert answers(server)
             raise KeyError
