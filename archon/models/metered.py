@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from archon.budget import Ledger, Worst
-from archon.errors import BudgetExceeded, ModelError
+from archon.errors import BudgetExceeded, ModelError, ModelRefused
 from archon.models.protocol import Completion, Model, Price, Request
 from archon.types import Usage, beside
 
@@ -42,7 +42,8 @@ class Metered:
         Raises:
             BudgetExceeded: the call could pass a limit, or was cancelled at the deadline.
             UnknownPrice: a dollar limit over a model without a price.
-            ModelError: as the model raised it; the call is charged, its tokens are not.
+            ModelError: as the model raised it; the call is charged, its tokens are not. Also for text that is not valid
+                Unicode: that call is not made.
         """
         reservation = await self.ledger.reserve(worst_case(request, self.model.price), model=self.model.name)
         # A call that is cut off may have been billed: unless we learn otherwise it is charged at its worst.
@@ -71,8 +72,14 @@ def worst_case(request: Request, price: Price | None) -> Worst:
     """Return the most that a request can take: its prompt's bound for each completion, every completion at its limit.
 
     The prompt is counted n times because an endpoint that lacks n is asked n times.
+
+    Raises:
+        ModelRefused: the messages are not valid Unicode text, which no endpoint can be sent.
     """
-    prompt = request.prompt_tokens_bound * request.n
+    try:
+        prompt = request.prompt_tokens_bound * request.n
+    except UnicodeEncodeError as error:
+        raise ModelRefused(f"the request holds text that cannot be written as UTF-8: {error.reason}") from None
     completion = request.max_tokens * request.n
     usd = None
     if price is not None:

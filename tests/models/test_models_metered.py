@@ -4,7 +4,7 @@ import pytest
 from models_contract import asking, scripted
 
 from archon.budget import Budget, Ledger
-from archon.errors import BudgetExceeded, ModelUnavailable, UnknownPrice
+from archon.errors import BudgetExceeded, ModelRefused, ModelUnavailable, UnknownPrice
 from archon.models.litellm_model import table_price
 from archon.models.metered import Metered, worst_case
 from archon.models.openai_http import OpenAIModel
@@ -13,6 +13,7 @@ from archon.models.retrying import Retrying
 from archon.models.splitting import Splitting
 from archon.models.throttled import Throttled
 from archon.testing import ScriptedModel
+from archon.types import Usage
 
 PRICE = Price(prompt_usd=1.0, completion_usd=10.0)
 
@@ -121,3 +122,12 @@ def test_a_name_that_resembles_a_known_one_has_no_price():
     pytest.importorskip("litellm")
     assert table_price("gpt-4o-mini") is not None
     assert table_price("gpt-4o-mini-foo") is None
+
+
+async def test_text_that_is_not_unicode_is_one_clear_error_and_no_call():
+    backend = scripted()
+    ledger = Ledger(Budget(calls=1))
+    with pytest.raises(ModelRefused, match="UTF-8: surrogates not allowed"):
+        await Metered(backend, ledger).sample(asking("bad \udcff byte"))
+    assert backend.calls == 0
+    assert ledger.spent == Usage()
