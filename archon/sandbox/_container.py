@@ -42,6 +42,8 @@ _POLL_S = 0.25
 """How often a silent job is looked at: has it ended while something of it still holds its output open?"""
 _SILENCE_S = 2.0
 """How long a stream must be silent after its program's end to count as complete."""
+_EVENT_LAG_S = 0.3
+"""How long after a program's end the daemon may still report that the kernel killed it for its memory."""
 _DRAIN_S = 15.0
 """How long a killed container may take to close its stream before it is left to the reaper."""
 
@@ -254,17 +256,15 @@ class _Run:
         return None if seen["Running"] or code is None else int(code)
 
     def _out_of_memory(self) -> bool:
-        """Return whether a program that SIGKILL ended had used up its memory, as far as this daemon can say.
+        """Return whether the kernel killed for want of memory in this container, as the daemon's events tell it.
 
-        The daemon's own flag covers only PID 1 on older engines, and only cgroup v1 keeps the peak; where neither
-        says anything, SIGKILL inside a container is nearly always the kernel's answer to too much memory.
+        Neither other source will do: the daemon's own flag covers only PID 1 on older engines, and a program that
+        kills its whole container leaves no statistics to read.
         """
-        try:
-            memory = self._api.stats(self._container.id, stream=False, one_shot=True).get("memory_stats", {})
-        except docker.errors.NotFound:
-            return False
-        peak, limit = memory.get("max_usage"), memory.get("limit")
-        return peak is None or limit is None or peak >= 0.95 * limit
+        until = time.time() + _EVENT_LAG_S
+        filters = {"container": self._container.id, "event": "oom"}
+        with closing(self._api.events(since=1, until=until, filters=filters)) as events:
+            return next(iter(events), None) is not None
 
     def _kill_while_draining(self, stream: socket.socket) -> None:
         killer = threading.Thread(target=self._kill, name="archon-sandbox-kill")
