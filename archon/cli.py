@@ -166,6 +166,9 @@ def evaluate_command(
     ] = "original",
     out: Annotated[Path | None, typer.Option(help="The run folder; left out: runs/TASK-PIPELINE.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Take this many problems.")] = None,
+    difficulty: Annotated[
+        list[int] | None, typer.Option(help="Take problems of this level only; may be given several times.")
+    ] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Problems solved at the same time.")] = 8,
     cache: Annotated[Path | None, typer.Option(help="A completion cache to share between runs.")] = None,
     max_tokens: MaxTokens = None,
@@ -190,7 +193,7 @@ def evaluate_command(
     loaded = [load_pipeline(path, lenient=lenient) for path in pipelines]
     for each in loaded:
         _list_ignored(each)
-    tasks = load_tasks(task, limit=limit, seed=seed)
+    tasks = load_tasks(task, limit=limit, difficulties=difficulty, seed=seed)
     tasks = replace(tasks, grader=RememberingGrader(tasks.grader))
     folder = out or Path("runs") / f"{tasks.name}-{'-'.join(each.name for each in loaded)}"
     options = EvalOptions(
@@ -352,9 +355,6 @@ def exit_code(error: ArchonError) -> int:
 
 
 async def _info(loaded: LoadedPipeline, compiled: Pipeline, tasks: TaskSet, seed: int, runtime: Runtime) -> RunInfo:
-    first = next(iter(compiled.named_models), None)
-    if first is not None:
-        await runtime.model(first)
     executes = any(problem.kind == "code" for problem in tasks.problems)
     sandbox = await runtime.sandbox() if executes else None
     return RunInfo(
@@ -367,7 +367,7 @@ async def _info(loaded: LoadedPipeline, compiled: Pipeline, tasks: TaskSet, seed
         archon_version=__version__,
         machine=describe_machine(),
         sandbox=None if sandbox is None else f"{sandbox.engine}: {', '.join(sandbox.enforces)}",
-        parameters=None if first is None else runtime.parameters(first),
+        parameters=await runtime.parameters(compiled),
     )
 
 

@@ -27,7 +27,7 @@ from typing import Any
 from archon.models.openai_http import OpenAIModel
 from archon.models.protocol import FREE, Request
 from archon.serving import ServeOptions, serve
-from archon.serving.command import environment, resolve
+from archon.serving.command import cpu_dtype, environment, resolve
 from archon.serving.store import to_stderr
 from archon.types import Message
 from benchmarks.bars import Bar, arguments, publish
@@ -157,7 +157,7 @@ class Offline:
         # The same as archon.serving.command gives the server on a CPU.
         settings = {
             "model": local.source,
-            "dtype": "bfloat16",
+            "dtype": cpu_dtype(options),
             "max_model_len": options.max_model_len,
             "max_num_seqs": options.max_num_seqs,
             "max_num_batched_tokens": 4096,

@@ -25,7 +25,7 @@ import numpy as np
 from archon import __version__
 from archon.config import dump_pipeline, load_pipeline, pipeline_hash
 from archon.report import table, write_report
-from archon.report.cost import flops_of
+from archon.report.cost import Weights, flops_of
 from archon.report.intervals import bootstrap_mean
 from archon.report.passk import pass_at_k
 from archon.report.records import Record, Run, RunInfo
@@ -69,6 +69,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--out", type=Path, default=Path("runs/benchmark-pipeline"), help="the run folders' parent")
     parser.add_argument("--parts", default="humaneval,larger,gsm8k,judge", help="which parts, by comma")
+    parser.add_argument("--problems", type=int, help="at most this many of each part's problems; the same for all")
     parser.add_argument("--sandbox", help="docker or bubblewrap; bubblewrap takes less of a small machine")
     asked = parser.parse_args()
     names = ["humaneval"] if asked.quick else asked.parts.split(",")
@@ -76,9 +77,10 @@ def main() -> None:
     runs: dict[str, list[Run]] = {}
     for name in names:
         part = PARTS[name]
-        runs[name] = asyncio.run(
-            measure(part, out / name, part.quick if asked.quick else part.problems, out, asked.sandbox)
-        )
+        problems = part.quick if asked.quick else part.problems
+        if asked.problems is not None:
+            problems = min(asked.problems, problems or asked.problems)
+        runs[name] = asyncio.run(measure(part, out / name, problems, out, asked.sandbox))
         write_report(runs[name], out / name)
         print(table(runs[name]))
     bars = [bar for name in names for bar in bars_of(name, runs)]
@@ -97,8 +99,6 @@ async def evaluate_system(system: str, tasks: TaskSet, folder: Path, runtime: Ru
     """Evaluate one configuration file, resuming what its folder has."""
     loaded = load_pipeline(CONFIGS / f"{system}.yaml")
     compiled = loaded.pipeline.compiled(loaded.name)
-    generator = compiled.named_models[0]
-    await runtime.model(generator)
     info = RunInfo(
         system=loaded.name,
         task=tasks.name,
@@ -108,7 +108,7 @@ async def evaluate_system(system: str, tasks: TaskSet, folder: Path, runtime: Ru
         started_utc="",
         archon_version=__version__,
         machine=describe_machine(),
-        parameters=runtime.parameters(generator),
+        parameters=await runtime.parameters(compiled),
     )
     with Journal(folder) as journal, ProgressBar(f"{loaded.name} on {tasks.name}") as bar:
         options = EvalOptions(concurrency=16)
@@ -186,7 +186,7 @@ def _larger_bars(runs: dict[str, list[Run]]) -> list[Bar]:
     return bars
 
 
-def _flops(records: Sequence[Record], parameters: int | None) -> float:
+def _flops(records: Sequence[Record], parameters: Weights) -> float:
     known = [flops for record in records if (flops := flops_of(record, parameters)) is not None]
     return float(np.mean(known)) if known else float("nan")
 

@@ -160,16 +160,22 @@ def _judging(problem: Problem, shown: str, asked: str) -> tuple[Message, ...]:
 
 
 def _candidates(views: Sequence[View]) -> str:
-    return "\n\n".join(_candidate(i, view) for i, view in enumerate(views, 1))
+    """Show all candidates, then what was found out about them.
+
+    In this order a server with a prefix cache reads the candidates once for a critic and a fuser that follow it.
+    """
+    texts = [f"<candidate {i}>\n{defused(view.text)}\n</candidate {i}>" for i, view in enumerate(views, 1)]
+    findings = [finding for i, view in enumerate(views, 1) for finding in _findings(i, view)]
+    return "\n\n".join([*texts, *findings])
 
 
-def _candidate(index: int, view: View) -> str:
-    shown = f"<candidate {index}>\n{defused(view.text)}\n</candidate {index}>"
+def _findings(index: int, view: View) -> list[str]:
+    found = []
     if view.critique is not None:
-        shown += f"\n<critique {index}>\n{defused(view.critique)}\n</critique {index}>"
+        found.append(f"<critique {index}>\n{defused(view.critique)}\n</critique {index}>")
     if view.tests is not None:
-        shown += f"\nCandidate {index} {view.tests}."
-    return shown
+        found.append(f"Candidate {index} {view.tests}.")
+    return found
 
 
 def _with_system(history: tuple[Message, ...], system: str | None) -> tuple[Message, ...]:

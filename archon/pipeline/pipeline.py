@@ -129,7 +129,7 @@ class Pipeline(Layer):
     @property
     def named_models(self) -> tuple[str, ...]:
         """Return the models that are given by name, each once, in the order of the layers."""
-        models = [model for leaf in self.leaves for model in _models_of(leaf)]
+        models = [model for leaf in self.leaves for model in models_of(leaf)]
         return tuple(dict.fromkeys(model for model in models if isinstance(model, str)))
 
     def _runtime(self, problem: Problem, sandbox: Sandbox | None) -> AbstractAsyncContextManager[Any]:
@@ -141,14 +141,15 @@ class Pipeline(Layer):
         return context
 
 
-def _models_of(leaf: Leaf) -> tuple[Model | str, ...]:
+def models_of(leaf: Leaf) -> tuple[Model | str, ...]:
+    """Return the models that a layer has been given; none for one that calls none or still takes the generator's."""
     model = getattr(leaf, "model", None)
     return model if isinstance(model, tuple) else () if model is None else (model,)
 
 
 def lent_model(layer: Layer) -> Model | str | None:
     """Return the model that layers without one take: the first that any layer names."""
-    return next((model for leaf in layer.leaves for model in _models_of(leaf)), None)
+    return next((model for leaf in layer.leaves for model in models_of(leaf)), None)
 
 
 def _namer() -> Callable[[str], str]:

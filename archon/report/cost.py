@@ -13,6 +13,9 @@ import numpy as np
 
 from archon.report.records import Record
 
+Weights = tuple[tuple[str, int], ...]
+"""A layer's label and the weights of its model."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spend:
@@ -43,15 +46,15 @@ class Cost:
     critical_s: Spend
     """Seconds on the longest chain of dependent work, summed over problems."""
     flops: Spend
-    """2·N per token, N the generator's weights; unknown when N is not."""
+    """2·N per token, N the weights of the model that read or wrote it; unknown when N is not."""
     critical_p50_s: float | None
     critical_p95_s: float | None
     wall_p50_s: float | None
     """The median of the seconds solves took on the machine, queues included, where recorded."""
 
 
-def cost_of(records: Sequence[Record], parameters: int | None = None) -> Cost:
-    """Return what the records took; `parameters` are the generator's weights, None when not known."""
+def cost_of(records: Sequence[Record], parameters: Weights = ()) -> Cost:
+    """Return what the records took; `parameters` as `RunInfo` has them."""
     solved = sum(record.correct is True for record in records)
 
     def spend(read: Callable[[Record], float | None]) -> Spend:
@@ -75,13 +78,21 @@ def cost_of(records: Sequence[Record], parameters: int | None = None) -> Cost:
     )
 
 
-def flops_of(record: Record, parameters: int | None) -> float | None:
-    """Return 2·N per token of one solve; None when N or the tokens are not known.
+def flops_of(record: Record, parameters: Weights) -> float | None:
+    """Return 2·N per token of one solve, N the weights of each layer's own model.
 
-    Every token counts at the generator's N: a pipeline whose other layers use a larger model is understated.
+    None when the tokens or the weights of one layer that made calls are not known.
     """
-    tokens = record.usage.tokens
-    return None if parameters is None or tokens is None else 2.0 * parameters * tokens
+    weights = dict(parameters)
+    called = [use for use in record.layers if use.usage.calls]
+    if record.usage.calls != sum(use.usage.calls for use in called):
+        return None
+    total = 0.0
+    for use in called:
+        if use.usage.tokens is None or use.layer not in weights:
+            return None
+        total += 2.0 * weights[use.layer] * use.usage.tokens
+    return total
 
 
 def quantile(values: Sequence[float], share: float) -> float | None:

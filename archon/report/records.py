@@ -76,8 +76,8 @@ class RunInfo:
     """CPU model, cores, memory: no host name."""
     sandbox: str | None = None
     """The engine and what it enforces; None when nothing was executed."""
-    parameters: int | None = None
-    """Weights of the generator, for FLOPs as 2·N per token; None: not known."""
+    parameters: tuple[tuple[str, int], ...] = ()
+    """The weights of each layer's model by the layer's label, for FLOPs as 2·N per token; those not known left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from archon.models.build import build_model
 from archon.models.protocol import Model
-from archon.pipeline.pipeline import Pipeline
+from archon.pipeline.pipeline import Pipeline, models_of
 from archon.sandbox.auto import open_sandbox
 from archon.sandbox.protocol import Sandbox
 from archon.serving.server import ServeOptions, ensure_server
@@ -71,9 +71,16 @@ class Runtime:
         """Return the models of every name that a pipeline uses."""
         return {name: await self.model(name) for name in pipeline.named_models}
 
-    def parameters(self, name: str) -> int | None:
-        """Return the number of weights of a local model that was resolved; None when it is not known."""
-        return self._parameters.get(name)
+    async def parameters(self, pipeline: Pipeline) -> tuple[tuple[str, int], ...]:
+        """Return each layer's label and its model's weights, where they are known: those of local models."""
+        await self.models(pipeline)
+        named = {leaf.name: set(models_of(leaf)) for leaf in pipeline.leaves}
+        return tuple(
+            (label, self._parameters[name])
+            for label, names in named.items()
+            for name in names
+            if len(names) == 1 and isinstance(name, str) and name in self._parameters
+        )
 
     async def sandbox(self) -> Sandbox:
         """Return the sandbox, opened at the first call.

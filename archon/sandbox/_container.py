@@ -261,7 +261,7 @@ class _Run:
         Neither other source will do: the daemon's own flag covers only PID 1 on older engines, and a program that
         kills its whole container leaves no statistics to read.
         """
-        until = time.time() + _EVENT_LAG_S
+        until: Any = time.time() + _EVENT_LAG_S  # the daemon reads fractions of a second, the SDK's types know none
         filters = {"container": self._container.id, "event": "oom"}
         with closing(self._api.events(since=1, until=until, filters=filters)) as events:
             return next(iter(events), None) is not None

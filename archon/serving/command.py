@@ -28,6 +28,13 @@ _TYPICAL_TOKENS = 2048
 _OVERHEAD_BYTES = 3 * _GB // 2
 """What vLLM's three processes need besides weights and cache, at the least (measured: 2 GB for 0.5B)."""
 
+_FAST_BFLOAT16 = {"avx512f", "avx512_bf16", "amx_bf16", "bf16"}
+_ALLOCATORS = tuple(
+    Path("/usr/lib") / f"{os.uname().machine}-linux-gnu" / name
+    for name in ("libtcmalloc_minimal.so.4", "libtcmalloc.so.4")
+)
+"""vLLM's advice for CPUs. Measured on 2 cores: 10 s less to start and 15 % more tokens a second at 8 in flight."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalModel:
@@ -137,7 +144,8 @@ def command(model: LocalModel, options: ServeOptions, device: Device, port: int)
 def _cpu_flags(options: ServeOptions, length: int) -> list[str]:
     # A request with a seed whose prompt is prefilled in chunks ends vLLM 0.32's CPU engine ("CPU Generator does not
     # use offset"). Without chunks a whole prompt must fit in one batch. Drop this when a fixed vLLM is pinned.
-    flags = ["--dtype", "bfloat16", "--no-enable-chunked-prefill", "--max-num-batched-tokens", str(max(length, 4096))]
+    flags = ["--dtype", cpu_dtype(options), "--no-enable-chunked-prefill"]
+    flags += ["--max-num-batched-tokens", str(max(length, 4096))]
     return flags if options.compile else [*flags, "--enforce-eager"]
 
 
@@ -175,9 +183,12 @@ def environment(model: LocalModel, options: ServeOptions, device: Device) -> dic
         variables["HF_HUB_OFFLINE"] = "1"
     if device == "cpu":
         cache_gb = options.kv_cache_gb or kv_cache_gb(_config(model), options, _memory("MemTotal"))
-        _check_memory(model, cache_gb)
+        _check_memory(model, cache_gb, cpu_dtype(options))
         variables["VLLM_CPU_KVCACHE_SPACE"] = str(cache_gb)
         variables["VLLM_CPU_OMP_THREADS_BIND"] = cpu_binding()
+        if allocator := next((path for path in _ALLOCATORS if path.is_file()), None):
+            preloaded = os.environ.get("LD_PRELOAD", "")
+            variables["LD_PRELOAD"] = f"{allocator} {preloaded}".strip()
     return variables
 
 
@@ -189,9 +200,28 @@ def kv_cache_gb(config: dict[str, Any], options: ServeOptions, memory_bytes: int
     heads = config.get("num_attention_heads", 0)
     head_dim = config.get("head_dim") or config.get("hidden_size", 0) // max(1, heads)
     kv_heads = config.get("num_key_value_heads", heads)
-    token_bytes = 2 * config.get("num_hidden_layers", 0) * kv_heads * head_dim * 2  # keys and values, 2 bytes each
+    number_bytes = 4 if cpu_dtype(options) == "float32" else 2
+    token_bytes = 2 * config.get("num_hidden_layers", 0) * kv_heads * head_dim * number_bytes  # keys and values
     wanted: int = token_bytes * options.max_num_seqs * min(_TYPICAL_TOKENS, options.max_model_len)
     return max(1, min(math.ceil(wanted / _GB), memory_bytes // 5 // _GB))
+
+
+def cpu_dtype(options: ServeOptions) -> Literal["bfloat16", "float32"]:
+    """Return how a CPU server holds its numbers.
+
+    A processor without bfloat16 or AVX-512 instructions converts at every product: the 0.5B model then gives 19 tokens
+    a second at 64 in flight, and 93 in float32 (2 cores with AVX2).
+    """
+    if options.dtype != "auto":
+        return options.dtype
+    return "bfloat16" if _cpu_features() & _FAST_BFLOAT16 else "float32"
+
+
+def _cpu_features() -> set[str]:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith(("flags", "Features")):  # x86, Arm
+            return set(line.partition(":")[2].split())
+    return set()
 
 
 def cpu_binding() -> str:
@@ -225,8 +255,11 @@ def _memory(field: str) -> int:
     raise ServingError(f"/proc/meminfo has no {field!r}")
 
 
-def _check_memory(model: LocalModel, cache_gb: int) -> None:
+def _check_memory(model: LocalModel, cache_gb: int, dtype: str) -> None:
     weights = sum(file.stat().st_size for file in Path(model.source).glob("*.safetensors"))
+    config = _config(model)
+    if dtype == "float32" and (config.get("dtype") or config.get("torch_dtype")) in ("bfloat16", "float16"):
+        weights *= 2
     needed, free = weights + cache_gb * _GB + _OVERHEAD_BYTES, _memory("MemAvailable")
     if needed > free:
         raise ServingError(

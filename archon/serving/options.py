@@ -47,6 +47,8 @@ class ServeOptions:
     """The most completions generated at once; on 2 cores throughput is flat from about 64."""
     kv_cache_gb: int | None = None
     """CPU: gigabytes for keys and values. None: `max_num_seqs` of 2,048 tokens, at most a fifth of the memory."""
+    dtype: Literal["auto", "bfloat16", "float32"] = "auto"
+    """CPU: how weights and activations are held. `auto`: bfloat16 where the processor multiplies it, else float32."""
     compile: bool = False
     """Compile the model while starting. Measured for 0.5B on 2 cores: 50 s longer to start, 13 % more tokens a second,
     so it pays in runs of more than about seven minutes. A GPU always compiles."""

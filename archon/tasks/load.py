@@ -42,6 +42,7 @@ def load_tasks(
     every: int | None = None,
     seed: int = 0,
     kinds: Collection[Kind] | None = None,
+    difficulties: Collection[int] | None = None,
 ) -> TaskSet:
     """Return a problem set, or the part of it that was asked for; the same arguments always give the same part.
 
@@ -51,6 +52,7 @@ def load_tasks(
         every: each n-th problem, the first one included; applied before `limit`.
         seed: which problems a `limit` draws.
         kinds: only problems of these kinds; applied first.
+        difficulties: only problems of these levels; applied first.
 
     Raises:
         TaskError: no such set, a file that is missing or not valid, or nothing left of it.
@@ -65,6 +67,13 @@ def load_tasks(
             if kind not in get_args(Kind):
                 raise TaskError(f"kind {kind!r}; {nearest(str(kind), get_args(Kind))}")
         problems = tuple(problem for problem in problems if problem.kind in kinds)
+    if difficulties is not None:
+        levels = {problem.difficulty for problem in problems if problem.difficulty is not None}
+        for level in difficulties:
+            if level not in levels:
+                known = ", ".join(map(str, sorted(levels))) or "none: this set has no levels"
+                raise TaskError(f"{tasks.name}: no problem of difficulty {level!r}; valid: {known}")
+        problems = tuple(problem for problem in problems if problem.difficulty in difficulties)
     problems = problems[:: every or 1]
     if limit is not None and limit < len(problems):
         drawn = random.Random(f"{tasks.name}/{seed}").sample(range(len(problems)), limit)

@@ -16,6 +16,8 @@ CALLS = {
     # file: calls for prose, calls for code, calls at most for code
     "archon": (None, 8 + 1 + 1 + 1, 8 + 1 + 1 + 1),
     "best_of_8_tests": (17, 1 + 8, 1 + 8),
+    "demo": (None, 4 + 1 + 1 + 1, 4 + 1 + 1 + 1),
+    "demo_single": (1, 1, 1),
     "judge_1.5b": (8 + 1 + 1 + 1 + 2 * 4, 8 + 1 + 1 + 1 + 2 * 4, 8 + 1 + 1 + 1 + 2 * 4),
     "majority": (8, 8, 8),
     "refine": (4 + 1 + 4, 4 + 1, 9),

@@ -47,10 +47,10 @@ def test_a_plain_problem_is_put_as_it_is():
 
 def test_views_show_critique_and_tests():
     shown = prompts.fusion(Problem(id="p", prompt="?"), [A, B])[0].content
-    assert (
-        "<candidate 1>\na cat\n</candidate 1>\n<critique 1>\nshort\n</critique 1>\nCandidate 1 passes 1 of 2 tests."
-        in shown
-    )
+    # What was found out stands after the candidates, so that a critic's and a fuser's prompts begin alike.
+    first, second = "<candidate 1>\na cat\n</candidate 1>", "<candidate 2>"
+    findings = "<critique 1>\nshort\n</critique 1>\n\nCandidate 1 passes 1 of 2 tests."
+    assert shown.index(first) < shown.index(second) < shown.index(findings)
     assert "<critique 2>" not in shown
 
 

@@ -21,7 +21,7 @@ def info(system: str = "one-call", task: str = "humaneval", **changes: object) -
         "archon_version": "0.1.0",
         "machine": "x86-64, 2 cores, 24 GB",
         "sandbox": "docker: no network, 512 MB, 10 s",
-        "parameters": 494_032_768,
+        "parameters": (("generator", 494_032_768),),
     }
     return RunInfo(**(fields | changes))  # type: ignore[arg-type]
 

@@ -7,7 +7,8 @@ from report_runs import info, made_run, record, usage
 
 from archon.errors import RunError
 from archon.report.compare import compare, mcnemar
-from archon.report.records import Run
+from archon.report.records import LayerUse, Run
+from archon.types import Usage
 
 
 def run(outcomes: dict[str, bool | None], system: str, **changes) -> Run:
@@ -44,7 +45,7 @@ def test_what_it_took_is_paired_and_unknowns_are_counted():
         record("a", True, "two", usage=usage(3, 300, 300, None, 2.5)),
         record("b", True, "two", usage=usage(3, 100, 300, 0.04, 1.5)),
     )
-    seen = compare(first, Run(info=info("two", parameters=None), records=records))
+    seen = compare(first, Run(info=info("two", parameters=()), records=records))
     assert seen.tokens.estimate is not None
     assert seen.tokens.estimate.value == 300
     assert seen.critical_s.estimate is not None
@@ -57,9 +58,13 @@ def test_what_it_took_is_paired_and_unknowns_are_counted():
 
 
 def test_flops_are_two_per_weight_and_token():
-    first, second = run({"a": True}, "small"), run({"a": True}, "large", usage=usage(1, 100, 100))
-    large = Run(info=info("large", parameters=10), records=second.records)
-    small = Run(info=info("small", parameters=5), records=first.records)
+    def spent(used: Usage) -> dict[str, object]:
+        return {"usage": used, "layers": (LayerUse(layer="generator", kind="generator", usage=used),)}
+
+    first = run({"a": True}, "small", **spent(usage(1, 100, 200)))
+    second = run({"a": True}, "large", **spent(usage(1, 100, 100)))
+    large = Run(info=info("large", parameters=(("generator", 10),)), records=second.records)
+    small = Run(info=info("small", parameters=(("generator", 5),)), records=first.records)
     seen = compare(small, large).flops.estimate
     assert seen is not None
     assert seen.value == 2 * 10 * 200 - 2 * 5 * 300

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from report_runs import record, usage
 
-from archon.report.cost import cost_of, quantile
+from archon.report.cost import cost_of, flops_of, quantile
+from archon.report.records import LayerUse
 from archon.types import Usage
 
 
@@ -13,13 +14,12 @@ def test_costs_by_hand():
         record("b", False, usage=usage(3, 300, 300, 0.03, 3.0), wall_s=9.0),
         record("c", None, usage=usage(1, 50, 50, 0.02, 2.0), wall_s=11.0),
     ]
-    cost = cost_of(records, parameters=10)
+    cost = cost_of(records)
     assert (cost.problems, cost.solved) == (3, 1)
     assert cost.tokens.total == 900
     assert cost.tokens.per_problem == 300
     assert cost.tokens.per_solved == 900
     assert cost.usd.per_solved == pytest.approx(0.06)
-    assert cost.flops.total == 2 * 10 * 900
     assert cost.critical_p50_s == 2.0
     assert cost.wall_p50_s == 10.0
 
@@ -51,3 +51,19 @@ def test_no_records():
     assert cost.tokens.per_problem is None
     assert cost.critical_p50_s is None
     assert quantile([], 0.5) is None
+
+
+def test_flops_count_each_layer_at_its_own_models_weights():
+    def use(layer: str, spent: Usage) -> LayerUse:
+        return LayerUse(layer=layer, kind=layer, usage=spent)
+
+    layers = (use("generator", usage(8, 100, 500)), use("ranker", usage(0, 0, 0)), use("fuser", usage(1, 300, 100)))
+    solved = record("a", True, usage=usage(9, 400, 600), layers=layers)
+    weights = (("generator", 10), ("fuser", 30))
+    assert flops_of(solved, weights) == 2 * 10 * 600 + 2 * 30 * 400
+    # Unknown: a layer's weights, a layer's tokens, and calls that no layer accounts for.
+    assert flops_of(solved, weights[:1]) is None
+    unknown = (*layers[:2], use("fuser", usage(1, 300, None)))
+    assert flops_of(record("a", True, usage=usage(9), layers=unknown), weights) is None
+    assert flops_of(record("a", True, usage=usage(9)), weights) is None
+    assert cost_of([solved], parameters=weights).flops.total == 2 * 10 * 600 + 2 * 30 * 400

@@ -128,9 +128,7 @@ def test_data_comes_out_of_the_tables_as_it_went_in(tmp_path: Path):
 
 
 def test_unknown_and_not_judged_are_missing_in_the_tables_and_named_in_the_page():
-    run = Run(
-        info=info(parameters=None), records=(record("a", None, usage=usage(out=None, usd=None)), record("b", True))
-    )
+    run = Run(info=info(parameters=()), records=(record("a", None, usage=usage(out=None, usd=None)), record("b", True)))
     rows = frame([run])
     assert rows["correct"].isna().tolist() == [True, False]
     assert rows["tokens"].isna().tolist() == [True, False]

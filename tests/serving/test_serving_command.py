@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,8 +77,9 @@ def test_a_speculator_is_passed_as_vllm_wants_it(model: LocalModel):
     assert json.loads(flag(command(model, eagle, "gpu", 1), "--speculative-config"))["model"] == "a/b"
 
 
-def test_the_cache_is_sized_by_the_model_and_bounded_by_the_memory():
+def test_the_cache_is_sized_by_the_model_and_bounded_by_the_memory(monkeypatch: pytest.MonkeyPatch):
     gb = 1 << 30
+    monkeypatch.setattr(module, "_cpu_features", lambda: {"avx512f"})
     # 2 · 24 layers · 2 heads · 64 · 2 bytes = 12,288 bytes a token; 64 · 2,048 tokens = 1.5 GB.
     assert kv_cache_gb(QWEN_05B, ServeOptions(), 24 * gb) == 2
     assert kv_cache_gb(QWEN_05B, ServeOptions(max_num_seqs=8), 24 * gb) == 1
@@ -87,6 +89,47 @@ def test_the_cache_is_sized_by_the_model_and_bounded_by_the_memory():
     assert (
         kv_cache_gb({"num_hidden_layers": 28, "num_key_value_heads": 2, "head_dim": 128}, ServeOptions(), 24 * gb) == 4
     )
+    # Numbers of four bytes take twice the room.
+    assert kv_cache_gb(QWEN_05B, ServeOptions(dtype="float32"), 24 * gb) == 3
+
+
+@pytest.mark.parametrize(
+    ("features", "asked", "wanted"),
+    [
+        ({"avx2", "fma"}, "auto", "float32"),
+        ({"avx2", "avx512f"}, "auto", "bfloat16"),
+        ({"asimd", "bf16"}, "auto", "bfloat16"),
+        ({"asimd"}, "auto", "float32"),
+        ({"avx2"}, "bfloat16", "bfloat16"),
+        ({"avx512f"}, "float32", "float32"),
+    ],
+)
+def test_numbers_are_held_as_the_processor_multiplies_them(
+    model: LocalModel, monkeypatch: pytest.MonkeyPatch, features: set[str], asked: Any, wanted: str
+):
+    monkeypatch.setattr(module, "_cpu_features", lambda: features)
+    assert flag(command(model, ServeOptions(dtype=asked), "cpu", 1), "--dtype") == wanted
+
+
+def test_float32_counts_stored_half_precision_twice(model: LocalModel, monkeypatch: pytest.MonkeyPatch):
+    Path(model.source, "model.safetensors").write_bytes(bytes(1 << 20))
+    monkeypatch.setattr(module, "_memory", lambda field: 2 << 30)
+    for stored, seen in (("bfloat16", r"2 MiB"), ("float32", r"1 MiB")):
+        Path(model.source, "config.json").write_text(json.dumps({**QWEN_05B, "dtype": stored}))
+        monkeypatch.setattr(module, "_GB", 1 << 20)  # so that a small file shows
+        with pytest.raises(ServingError, match=rf"\({seen[0]}\.0 of weights"):
+            environment(model, ServeOptions(kv_cache_gb=4096, dtype="float32"), "cpu")
+
+
+def test_a_faster_allocator_is_loaded_where_there_is_one(
+    model: LocalModel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    there = tmp_path / "libtcmalloc_minimal.so.4"
+    monkeypatch.setattr(module, "_ALLOCATORS", (there,))
+    monkeypatch.setenv("LD_PRELOAD", "/other.so")
+    assert "LD_PRELOAD" not in environment(model, ServeOptions(kv_cache_gb=1), "cpu")
+    there.touch()
+    assert environment(model, ServeOptions(kv_cache_gb=1), "cpu")["LD_PRELOAD"] == f"{there} /other.so"
 
 
 def test_the_environment_keeps_a_local_model_off_the_network(model: LocalModel):

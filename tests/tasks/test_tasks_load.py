@@ -1,6 +1,7 @@
 import gzip
 import importlib.util
 import json
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +37,18 @@ def test_kinds():
         load_tasks("original", kinds=("math",))
     with pytest.raises(TaskError, match="none of its"):
         load_tasks("original", kinds=("text",))
+
+
+def test_difficulties_keep_the_levels_asked_for():
+    assert {problem.difficulty for problem in load_tasks("original", difficulties=(1, 3)).problems} == {1, 3}
+    with pytest.raises(TaskError, match=r"original: no problem of difficulty 4; valid: 1, 2, 3"):
+        load_tasks("original", difficulties=(1, 4))
+
+
+def test_a_set_without_levels_says_so(tmp_path: Path):
+    (tmp_path / "own.jsonl").write_text('{"id": "a", "kind": "maths", "prompt": "1 + 1?", "answer": "2"}\n')
+    with pytest.raises(TaskError, match="valid: none: this set has no levels"):
+        load_tasks(tmp_path / "own.jsonl", difficulties=(1,))
 
 
 @pytest.mark.parametrize("option", [{"limit": 0}, {"every": 0}, {"limit": -1}])
