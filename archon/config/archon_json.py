@@ -22,6 +22,8 @@ from archon.config.pipeline_file import LoadedPipeline
 from archon.config.reading import Reading, Unfit, hints_of, read_value, shown
 from archon.config.registry import layer_class
 from archon.errors import ConfigError, nearest
+from archon.layers.fuser import Fuser
+from archon.layers.generator import Generator
 from archon.pipeline.compose import Parallel, Sequence
 from archon.pipeline.layer import Layer, Leaf
 
@@ -176,7 +178,9 @@ def _leaf(given: Mapping[str, Any], place: Place, reading: Reading, *, show_test
     model = _model(given, place, reading)
     cls = layer_class(kind)
     hints = hints_of(cls)
-    settings: dict[str, Any] = {"use_critiques": False} if kind == "ranker" else {}
+    settings: dict[str, Any] = {"model": model}
+    if kind == "ranker":
+        settings["use_critiques"] = False
     for key, name in component.fields.items():
         if key in given:
             settings |= {name: _value(hints[name], given[key], (*place, key), reading)}
@@ -184,7 +188,7 @@ def _leaf(given: Mapping[str, Any], place: Place, reading: Reading, *, show_test
     if len(reading.problems) > known:
         return None
     try:
-        return cls(model=model, **settings)  # type: ignore[call-arg]
+        return cls(**settings)
     except ConfigError as error:
         reading.problem(place, str(error))
         return None
@@ -268,24 +272,20 @@ def _merged(leaves: list[Leaf]) -> list[Leaf]:
     """Make equal generators one with several models, and equal fusers one with more samples."""
     merged: list[Leaf] = []
     for leaf in leaves:
-        same = next((i for i, other in enumerate(merged) if _alike(leaf, other)), None)
-        if same is None:
-            merged.append(leaf)
-        elif leaf.kind == "generator":
-            merged[same] = replace(merged[same], model=(*_models(merged[same]), *_models(leaf)))  # type: ignore[call-arg]
+        for i, other in enumerate(merged):
+            if (both := _both(other, leaf)) is not None:
+                merged[i] = both
+                break
         else:
-            total = merged[same].n + leaf.n  # type: ignore[attr-defined]
-            merged[same] = replace(merged[same], n=total)  # type: ignore[call-arg]
+            merged.append(leaf)
     return merged
 
 
-def _alike(leaf: Leaf, other: Leaf) -> bool:
-    if leaf.kind != other.kind or leaf.kind not in {"generator", "fuser"}:
-        return False
-    free = {"model": None} if leaf.kind == "generator" else {"n": 1}
-    return replace(leaf, **free) == replace(other, **free)
-
-
-def _models(leaf: Leaf) -> tuple[Any, ...]:
-    model = leaf.model  # type: ignore[attr-defined]
-    return model if isinstance(model, tuple) else (model,)
+def _both(first: Leaf, second: Leaf) -> Leaf | None:
+    """Return one layer that asks for what two ask for; None when no single one does."""
+    match first, second:
+        case Generator(), Generator() if replace(first, model=None) == replace(second, model=None):
+            return replace(first, model=(*first.models, *second.models))
+        case Fuser(), Fuser() if replace(first, n=1) == replace(second, n=1):
+            return replace(first, n=first.n + second.n)
+    return None

@@ -17,7 +17,7 @@ from archon.config.registry import layer_name
 from archon.errors import ConfigError
 from archon.models.protocol import Model
 from archon.pipeline.compose import Parallel, Refine, Sequence
-from archon.pipeline.layer import Layer, Leaf
+from archon.pipeline.layer import FunctionLayer, Layer, Leaf
 from archon.pipeline.pipeline import Pipeline, lent_model
 
 _FORM = 1
@@ -62,8 +62,8 @@ def _canonical(layer: Layer, lent: Model | str | None, models: Models) -> Any:  
 
 
 def _leaf(leaf: Leaf, lent: Model | str | None, models: Models) -> dict[str, Any]:
-    if leaf.kind == "function":
-        function = leaf.function  # type: ignore[attr-defined]
+    if isinstance(leaf, FunctionLayer):
+        function = leaf.function
         return {"layer": "function", "function": f"{function.__module__}:{function.__qualname__}"}
     try:
         name = layer_name(leaf)

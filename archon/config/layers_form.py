@@ -116,7 +116,7 @@ class LayerReader:
         if settings is None or body is None:
             return None
         try:
-            return Refine(body=body, until=settings.until, max_rounds=settings.max_rounds)  # type: ignore[arg-type]
+            return Refine(body=body, **dataclasses.asdict(settings))
         except ConfigError as error:
             self.reading.problem(place, str(error))
             return None
@@ -216,10 +216,10 @@ def _default(each: dataclasses.Field[Any]) -> object:
     return each.default if each.default_factory is dataclasses.MISSING else each.default_factory()
 
 
-def _model_name(value: object, named: Named) -> object:
+def _model_name(value: Model | str | tuple[Model | str, ...] | None, named: Named) -> object:
     if isinstance(value, tuple):
         return [named(model) for model in value]
-    return value if value is None else named(value)  # type: ignore[arg-type]
+    return value if value is None else named(value)
 
 
 def _plain(value: object) -> object:

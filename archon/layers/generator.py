@@ -60,14 +60,9 @@ class Generator(Leaf):
         checks.flag(self.kind, "show_tests", self.show_tests)
         checks.require(self.model != (), self.kind, "model", self.model, "must name at least one model")
 
-    @property
-    def models(self) -> tuple[Model | str | None, ...]:
-        """Return the models as a tuple."""
-        return self.model if isinstance(self.model, tuple) else (self.model,)
-
     async def __call__(self, trace: Trace) -> Trace:
         """Return the trace with the new candidates live; in later rounds they replace the last ones."""
-        asked = [(model, request) for i, model in enumerate(self.models) for request in self._requests(trace, i)]
+        asked = [(model, request) for i, model in enumerate(self._asked) for request in self._requests(trace, i)]
         attempts = await gather([attempt(model, request) for model, request in asked])
         candidates = tuple(
             self._candidate(trace, request, i, completion)
@@ -96,9 +91,14 @@ class Generator(Leaf):
         tokens = (
             tokens_bound(messages) + (shape.candidate_tokens if failed else 0) + (shape.test_tokens if tests else 0)
         )
-        count = self.n * len(self.models)
+        count = self.n * len(self._asked)
         row = LayerPlan.of(self.name, self.kind, calls=count, prompt_tokens=tokens, max_tokens=self.max_tokens)
         return (row,), replace(shape, candidates=count, judged=0, candidate_tokens=self.max_tokens, critique_tokens=0)
+
+    @property
+    def _asked(self) -> tuple[Model | str | None, ...]:
+        """Return the models as a tuple; one that is not set yet counts as one."""
+        return self.model if isinstance(self.model, tuple) else (self.model,)
 
     def _messages(self, trace: Trace) -> tuple[Message, ...]:
         last = trace.usable[0] if trace.round > 0 and trace.usable else None

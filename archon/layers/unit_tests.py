@@ -107,7 +107,6 @@ class UnitTestEvaluator(Leaf):
     """
 
     kind: ClassVar[str] = "unit_test_evaluator"
-    needs_sandbox: ClassVar[bool] = True
 
     model: Model | str | None = None
     """The judge of prose; None takes the generator's."""
@@ -126,6 +125,11 @@ class UnitTestEvaluator(Leaf):
     """A reasoning model's effort; None leaves it out."""
     sandbox: Sandbox | None = None
     """None takes the run's."""
+
+    @property
+    def needs_sandbox(self) -> bool:
+        """Return True: programs are run."""
+        return True
 
     def __post_init__(self) -> None:
         checks.top_k(self.kind, self.top_k)

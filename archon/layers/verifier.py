@@ -63,8 +63,8 @@ class Verifier(Leaf):
     """None takes the run's."""
 
     @property
-    def needs_sandbox(self) -> bool:  # type: ignore[override]  # a verifier without tests runs nothing
-        """Return whether it judges by tests."""
+    def needs_sandbox(self) -> bool:
+        """Return whether it judges by tests; a verifier without them runs nothing."""
         return self.unit_tests > 0
 
     def __post_init__(self) -> None:

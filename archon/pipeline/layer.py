@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from archon.budget import Budget, Ledger
 from archon.errors import ConfigError
@@ -135,14 +135,30 @@ class Layer(ABC):
             return pool.submit(asyncio.run, work).result()
 
 
+@runtime_checkable
+class AsksModel(Protocol):
+    """A leaf with a `model` field, which a run binds."""
+
+    @property
+    def model(self) -> Model | str | tuple[Model | str, ...] | None:
+        """Return the model, several, or None for the generator's."""
+
+
+@runtime_checkable
+class HasSandbox(Protocol):
+    """A leaf with a `sandbox` field, which a run binds."""
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        """Return the engine of its own, or None for the run's."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf(Layer):
-    """A layer that is not made of layers. `model` and `sandbox` fields, where a leaf has them, are bound by name."""
+    """A layer that is not made of layers. A subclass with a `model` or a `sandbox` field has it bound by the run."""
 
     kind: ClassVar[str] = ""
     """The name in YAML and reports."""
-    needs_sandbox: ClassVar[bool] = False
-    """Whether it may execute code, so that a run opens a sandbox for it."""
 
     label: str | None = None
     """The name in traces and reports; None takes the kind, numbered when there are several."""
@@ -154,21 +170,31 @@ class Leaf(Layer):
         """Return the label, or the kind while there is none."""
         return self.label or self.kind
 
+    @property
+    def needs_sandbox(self) -> bool:
+        """Return whether it may execute code, so that a run opens a sandbox for it."""
+        return False
+
+    @property
+    def models(self) -> tuple[Model | str, ...]:
+        """Return the models it has been given; none when it asks none or still takes the generator's."""
+        if not isinstance(self, AsksModel) or self.model is None:
+            return ()
+        return self.model if isinstance(self.model, tuple) else (self.model,)
+
     def bind(self, binding: Binding) -> Self:
         """Return this layer with its model, sandbox and seed of a run."""
         changes: dict[str, Any] = {"seed": binding.seed}
-        names = {each.name for each in dataclasses.fields(self)}
-        if "model" in names and (model := getattr(self, "model")) is not None:  # noqa: B009 (only some leaves have it)
+        if isinstance(self, AsksModel) and (model := self.model) is not None:
             changes["model"] = tuple(map(binding.model, model)) if isinstance(model, tuple) else binding.model(model)
-        if "sandbox" in names and getattr(self, "sandbox") is None:  # noqa: B009
+        if isinstance(self, HasSandbox) and self.sandbox is None:
             changes["sandbox"] = binding.sandbox
         return dataclasses.replace(self, **changes)
 
     def relabel(self, name: Callable[[str], str], model: Model | str | None) -> Self:
         """Return this layer with a label and, where it had none, a model."""
         changes: dict[str, Any] = {"label": self.label or name(self.kind)}
-        has_model = any(each.name == "model" for each in dataclasses.fields(self))
-        if has_model and getattr(self, "model") is None:  # noqa: B009
+        if isinstance(self, AsksModel) and self.model is None:
             if model is None:
                 raise ConfigError(
                     f"{self.kind} has no model and there is no generator before it whose model it can use"

@@ -14,7 +14,7 @@ from archon.errors import ConfigError
 from archon.models.metered import Metered
 from archon.models.protocol import Model
 from archon.pipeline.graph import Graph, graph_of
-from archon.pipeline.layer import Binding, Layer, Leaf
+from archon.pipeline.layer import Binding, HasSandbox, Layer, Leaf
 from archon.pipeline.plan import LayerPlan, Plan, Shape
 from archon.pipeline.rules import check
 from archon.sandbox.protocol import Sandbox
@@ -70,7 +70,8 @@ class Pipeline(Layer):
     @property
     def needs_sandbox(self) -> bool:
         """Return whether some layer may execute code and has no sandbox of its own."""
-        return any(leaf.needs_sandbox and getattr(leaf, "sandbox", None) is None for leaf in self.leaves)
+        lacking = (leaf for leaf in self.leaves if not isinstance(leaf, HasSandbox) or leaf.sandbox is None)
+        return any(leaf.needs_sandbox for leaf in lacking)
 
     def plan_rows(self, shape: Shape) -> tuple[tuple[LayerPlan, ...], Shape]:
         """Return the rows of the layers inside."""
@@ -129,7 +130,7 @@ class Pipeline(Layer):
     @property
     def named_models(self) -> tuple[str, ...]:
         """Return the models that are given by name, each once, in the order of the layers."""
-        models = [model for leaf in self.leaves for model in models_of(leaf)]
+        models = [model for leaf in self.leaves for model in leaf.models]
         return tuple(dict.fromkeys(model for model in models if isinstance(model, str)))
 
     def _runtime(self, problem: Problem, sandbox: Sandbox | None) -> AbstractAsyncContextManager[Any]:
@@ -141,15 +142,9 @@ class Pipeline(Layer):
         return context
 
 
-def models_of(leaf: Leaf) -> tuple[Model | str, ...]:
-    """Return the models that a layer has been given; none for one that calls none or still takes the generator's."""
-    model = getattr(leaf, "model", None)
-    return model if isinstance(model, tuple) else () if model is None else (model,)
-
-
 def lent_model(layer: Layer) -> Model | str | None:
     """Return the model that layers without one take: the first that any layer names."""
-    return next((model for leaf in layer.leaves for model in models_of(leaf)), None)
+    return next((model for leaf in layer.leaves for model in leaf.models), None)
 
 
 def _namer() -> Callable[[str], str]:

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from archon.models.build import build_model
 from archon.models.protocol import Model
-from archon.pipeline.pipeline import Pipeline, models_of
+from archon.pipeline.pipeline import Pipeline
 from archon.sandbox.auto import open_sandbox
 from archon.sandbox.protocol import Sandbox
 from archon.serving.server import ServeOptions, ensure_server
@@ -74,7 +74,7 @@ class Runtime:
     async def parameters(self, pipeline: Pipeline) -> tuple[tuple[str, int], ...]:
         """Return each layer's label and its model's weights, where they are known: those of local models."""
         await self.models(pipeline)
-        named = {leaf.name: set(models_of(leaf)) for leaf in pipeline.leaves}
+        named = {leaf.name: set(leaf.models) for leaf in pipeline.leaves}
         return tuple(
             (label, self._parameters[name])
             for label, names in named.items()
