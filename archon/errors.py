@@ -8,7 +8,8 @@
     │   ├── BudgetExceeded                  the next call could pass a limit; it was not made
     │   └── UnknownPrice                    a dollar budget over a model with no price
     ├── ModelError (RuntimeError)           an endpoint that did not give a completion
-    │   ├── ModelUnavailable  (retryable)   connection refused, reset, time-out, HTTP 5xx
+    │   ├── ModelUnavailable  (retryable)   connection refused, HTTP 5xx
+    │   │   └── AnswerLost    (retryable)   time-out, connection cut, unreadable answer: it may have been billed
     │   ├── RateLimited       (retryable)   HTTP 429; `retry_after_s` when the endpoint says it
     │   ├── ModelRefused                    HTTP 4xx: bad request, unknown model
     │   ├── AuthError                       HTTP 401 or 403
@@ -29,8 +30,10 @@ Each class also inherits the builtin it refines, pickles, and says whether a ret
 
 from __future__ import annotations
 
+import copy
 import difflib
 from collections.abc import Iterable
+from typing import Self
 
 
 class ArchonError(Exception):
@@ -64,13 +67,32 @@ class UnknownPrice(BudgetError):
 
 
 class ModelError(ArchonError, RuntimeError):
-    """An endpoint that did not give a completion."""
+    """An endpoint that did not give a completion, and what was spent before that was clear."""
+
+    attempts: int = 1
+    """Requests sent, failed retries included; 0 when the failure of another request decided this one."""
+    wait_s: float = 0.0
+    """Seconds that the attempts and the waits between them took, summed over requests."""
+    may_be_billed: bool = False
+    """Whether tokens may be billed for it; how many is then not known."""
+
+    def with_spent(self, *, attempts: int = 0, wait_s: float = 0.0, may_be_billed: bool = False) -> Self:
+        """Return the same error with another account of what was spent; of nothing, unless told."""
+        error = copy.copy(self).with_traceback(self.__traceback__)
+        error.attempts, error.wait_s, error.may_be_billed = attempts, wait_s, may_be_billed
+        return error
 
 
 class ModelUnavailable(ModelError):
-    """Connection refused or reset, time-out, or HTTP 5xx."""
+    """Connection refused, or HTTP 5xx: nothing was generated."""
 
     retryable = True
+
+
+class AnswerLost(ModelUnavailable):
+    """The request went out and no answer that can be read came back: ours or a gateway's time-out, a cut connection."""
+
+    may_be_billed = True
 
 
 class RateLimited(ModelError):

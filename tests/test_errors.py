@@ -42,7 +42,18 @@ def test_the_docstring_draws_every_class_under_its_parent():
 
 
 def test_only_outages_rate_limits_and_engines_are_worth_a_retry():
-    assert {cls.__name__ for cls in CLASSES if cls.retryable} == {"ModelUnavailable", "RateLimited", "SandboxFailed"}
+    assert {cls.__name__ for cls in CLASSES if cls.retryable} == {
+        "AnswerLost",
+        "ModelUnavailable",
+        "RateLimited",
+        "SandboxFailed",
+    }
+
+
+def test_only_an_answer_that_was_lost_on_its_way_may_be_billed():
+    models = [cls for cls in CLASSES if issubclass(cls, errors.ModelError)]
+    assert [cls.__name__ for cls in models if cls("x").may_be_billed] == ["AnswerLost"]
+    assert {(cls("x").attempts, cls("x").wait_s) for cls in models} == {(1, 0.0)}
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
@@ -57,6 +68,24 @@ def test_a_rate_limits_wait_survives_too():
     error = pickle.loads(pickle.dumps(errors.RateLimited("slow down", 2.5)))
     assert (str(error), error.retry_after_s) == ("slow down", 2.5)
     assert errors.RateLimited("slow down").retry_after_s is None
+
+
+def test_what_was_spent_survives_too_and_is_put_on_a_copy():
+    error = errors.RateLimited("slow down", 2.5)
+    told = pickle.loads(pickle.dumps(error.with_spent(attempts=3, wait_s=4.5, may_be_billed=True)))
+    assert type(told) is errors.RateLimited
+    assert (str(told), told.retry_after_s) == ("slow down", 2.5)
+    assert (told.attempts, told.wait_s, told.may_be_billed) == (3, 4.5, True)
+    assert (error.attempts, error.wait_s, error.may_be_billed) == (1, 0.0, False)
+    nothing = errors.AnswerLost("gone").with_spent()
+    assert (nothing.attempts, nothing.wait_s, nothing.may_be_billed) == (0, 0.0, False)
+
+
+def test_the_copy_still_says_where_it_happened():
+    try:
+        raise errors.ModelError("no")
+    except errors.ModelError as error:
+        assert error.with_spent().__traceback__ is error.__traceback__ is not None
 
 
 @pytest.mark.parametrize(

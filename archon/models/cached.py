@@ -17,16 +17,18 @@ import orjson
 from archon.errors import ModelError, ModelRefused
 from archon.models._per_loop import PerLoop
 from archon.models._side_by_side import side_by_side
+from archon.models._wrapper import Wrapper
 from archon.models.completion_store import CompletionStore
+from archon.models.lost import Answer, completions_from, one_each
 from archon.models.openai_wire import content_of
-from archon.models.protocol import Completion, Model, Price, Request
+from archon.models.protocol import Completion, Request
 from archon.models.splitting import part_of
 from archon.types import Usage
 
 _BROKEN = ("error", "abort")
 """Finish reasons of completions that the endpoint cut off by its own failure."""
 
-_Asked = dict[tuple[bytes, int], "asyncio.Future[Completion | ModelError | None]"]
+_Asked = dict[tuple[bytes, int], "asyncio.Future[Answer | None]"]
 
 
 def key_of(identity: str, request: Request) -> bytes:
@@ -48,27 +50,11 @@ def key_of(identity: str, request: Request) -> bytes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cached:
+class Cached(Wrapper):
     """A model that asks for nothing twice, neither over time nor at the same time."""
 
-    model: Model
     store: CompletionStore
     _loops: PerLoop[_Asked] = field(init=False, repr=False, default_factory=lambda: PerLoop(dict))
-
-    @property
-    def name(self) -> str:
-        """Return the model's name."""
-        return self.model.name
-
-    @property
-    def identity(self) -> str:
-        """Return the model's identity."""
-        return self.model.identity
-
-    @property
-    def price(self) -> Price | None:
-        """Return the model's price."""
-        return self.model.price
 
     async def sample(self, request: Request) -> tuple[Completion, ...]:
         """Return the completions, from the store where it has them.
@@ -79,30 +65,24 @@ class Cached:
         """
         key = key_of(self.identity, request)
         indices = range(request.sample_index, request.sample_index + request.n)
-        got: dict[int, Completion | ModelError] = {}
+        got: dict[int, Answer] = {}
         while missing := [index for index in indices if index not in got]:
             got |= await self._round(key, request, missing)
-        answers = [got[index] for index in indices]
-        errors = [answer for answer in answers if isinstance(answer, ModelError)]
-        if len(errors) == len(answers):
-            raise errors[0]
-        return tuple(answer if isinstance(answer, Completion) else self._lost(answer) for answer in answers)
+        return completions_from([got[index] for index in indices], self)
 
     async def close(self) -> None:
         """Close the model and the store."""
         await self.model.close()
         self.store.close()
 
-    async def _round(self, key: bytes, request: Request, missing: list[int]) -> dict[int, Completion | ModelError]:
+    async def _round(self, key: bytes, request: Request, missing: list[int]) -> dict[int, Answer]:
         """Return what the store has, what others in this loop are asking for, and what we ask for now.
 
         What another request was asking for is left out when that request was cancelled.
         """
         asked = self._loops.get()
         stored = self.store.get(key, missing[0], missing[-1] - missing[0] + 1)
-        got: dict[int, Completion | ModelError] = {
-            index: self._saved(stored[index]) for index in missing if index in stored
-        }
+        got: dict[int, Answer] = {index: self._saved(stored[index]) for index in missing if index in stored}
         theirs = {index: asked[key, index] for index in missing if index not in got and (key, index) in asked}
         ours = _runs(index for index in missing if index not in got and index not in theirs)
         promised = {(key, index): asyncio.get_running_loop().create_future() for run in ours for index in run}
@@ -118,15 +98,15 @@ class Cached:
                 future.set_result(got.get(place[1]))
         for index, future in theirs.items():
             if (answer := future.result()) is not None:
-                got[index] = self._saved(answer) if isinstance(answer, Completion) and not answer.error else answer
+                got[index] = self._shared(answer)
         return got
 
-    async def _ask(self, key: bytes, request: Request, run: range) -> dict[int, Completion | ModelError]:
+    async def _ask(self, key: bytes, request: Request, run: range) -> dict[int, Answer]:
         """Ask the model for a run of samples and store them."""
         try:
             completions = await self.model.sample(part_of(request, run.start - request.sample_index, len(run)))
         except ModelError as error:
-            return dict.fromkeys(run, error)
+            return dict(zip(run, one_each(error, len(run)), strict=True))
         self.store.put(key, {index: each for index, each in zip(run, completions, strict=True) if _whole(each)})
         return dict(zip(run, completions, strict=True))
 
@@ -137,8 +117,13 @@ class Cached:
         )
         return replace(completion, model=self.name, usage=saved)
 
-    def _lost(self, error: ModelError) -> Completion:
-        return Completion(text="", model=self.name, usage=Usage(calls=1), error=str(error))
+    def _shared(self, answer: Answer) -> Answer:
+        """Return an answer that another request asked for; what was lost is on that one's account alone."""
+        if isinstance(answer, ModelError):
+            return answer.with_spent()
+        if answer.error is not None:
+            return replace(answer, usage=Usage(calls=answer.usage.calls))
+        return self._saved(answer)
 
 
 def _whole(completion: Completion) -> bool:

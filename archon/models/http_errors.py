@@ -14,11 +14,13 @@ from typing import Any
 
 import orjson
 
-from archon.errors import AuthError, ModelError, ModelRefused, ModelUnavailable, QuotaExhausted, RateLimited
+from archon.errors import AnswerLost, AuthError, ModelError, ModelRefused, ModelUnavailable, QuotaExhausted, RateLimited
 
 _QUOTA_CODES = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance")
 _TRANSIENT_4XX = (408, 409, 425)
 """Request time-out, conflict, too early: a repetition can succeed."""
+GATEWAY_TIMEOUTS = (504, 524)
+"""A gateway stopped waiting for the model behind it, which may go on and be billed; 524 is Cloudflare's."""
 
 
 def error_of(status: int, body: bytes, headers: Mapping[str, str], *, url: str, secret: str | None) -> ModelError:
@@ -40,6 +42,8 @@ def error_of(status: int, body: bytes, headers: Mapping[str, str], *, url: str, 
         return AuthError(f"{url} answered HTTP {status}: the API key is missing, wrong or not allowed to do this")
     if status == 429:
         return RateLimited(said, retry_after_s(headers))
+    if status in GATEWAY_TIMEOUTS:
+        return AnswerLost(said)
     if status >= 500 or status in _TRANSIENT_4XX:
         return ModelUnavailable(said)
     return ModelRefused(said)

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from archon.errors import (
+    AnswerLost,
     AuthError,
     ConfigError,
     MissingExtra,
@@ -26,7 +27,7 @@ from archon.errors import (
     QuotaExhausted,
     RateLimited,
 )
-from archon.models.http_errors import is_quota, redacted, retry_after_s
+from archon.models.http_errors import GATEWAY_TIMEOUTS, is_quota, redacted, retry_after_s
 from archon.models.openai_wire import body_of, completions_of
 from archon.models.protocol import Completion, Price, Request
 
@@ -151,7 +152,10 @@ def mapped_error(error: Exception, model: str, secret: str | None) -> ModelError
     if status == 429:
         response = getattr(error, "response", None)
         return RateLimited(said, retry_after_s(getattr(response, "headers", None) or {}))
-    if isinstance(error, (litellm.Timeout, litellm.APIConnectionError, TimeoutError, OSError)):
+    if isinstance(error, (litellm.Timeout, TimeoutError)) or status in GATEWAY_TIMEOUTS:
+        return AnswerLost(said)
+    # It does not say whether a connection broke before or after the request went out.
+    if isinstance(error, (litellm.APIConnectionError, OSError)):
         return ModelUnavailable(said)
     if not isinstance(status, int):
         return None

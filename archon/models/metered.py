@@ -7,34 +7,20 @@ from dataclasses import dataclass
 
 from archon.budget import Ledger, Worst
 from archon.errors import BudgetExceeded, ModelError, ModelRefused
-from archon.models.protocol import Completion, Model, Price, Request
-from archon.types import Usage, beside
+from archon.models._wrapper import Wrapper
+from archon.models.lost import usage_of, without_counts
+from archon.models.protocol import Completion, Price, Request
+from archon.types import Usage, beside, text_of
 
 
 @dataclass(frozen=True, slots=True)
-class Metered:
+class Metered(Wrapper):
     """A model that spends from a ledger. It is the outermost wrapper, so cached answers are charged nothing.
 
     A cached answer is not known to be cached before it is asked for, so it too needs room for its worst case.
     """
 
-    model: Model
     ledger: Ledger
-
-    @property
-    def name(self) -> str:
-        """Return the model's name."""
-        return self.model.name
-
-    @property
-    def identity(self) -> str:
-        """Return the model's identity."""
-        return self.model.identity
-
-    @property
-    def price(self) -> Price | None:
-        """Return the model's price."""
-        return self.model.price
 
     async def sample(self, request: Request) -> tuple[Completion, ...]:
         """Return the completions, having kept to the budget.
@@ -42,18 +28,19 @@ class Metered:
         Raises:
             BudgetExceeded: the call could pass a limit, or was cancelled at the deadline.
             UnknownPrice: a dollar limit over a model without a price.
-            ModelError: as the model raised it; the call is charged, its tokens are not. Also for text that is not valid
-                Unicode: that call is not made.
+            ModelError: as the model raised it; the call is charged, and its tokens at their worst if it may have been
+                billed. Also for text that is not valid Unicode: that call is not made.
         """
+        _refuse_unsendable(request)
         reservation = await self.ledger.reserve(worst_case(request, self.model.price), model=self.model.name)
         # A call that is cut off may have been billed: unless we learn otherwise it is charged at its worst.
-        usage = Usage(calls=request.n, prompt_tokens=None, cost_usd=None, attempts=1)
+        usage = without_counts(Usage(calls=request.n, attempts=1), self.price)
         try:
             async with asyncio.timeout(self.ledger.seconds_left) as deadline:
                 completions = await self.model.sample(request)
             usage = beside(completion.usage for completion in completions)
-        except ModelError:
-            usage = Usage(calls=request.n, attempts=1)
+        except ModelError as error:
+            usage = usage_of(error, calls=request.n, price=self.price)
             raise
         except TimeoutError:
             if not deadline.expired():
@@ -63,26 +50,25 @@ class Metered:
             self.ledger.settle(reservation, usage)
         return completions
 
-    async def close(self) -> None:
-        """Close the model."""
-        await self.model.close()
-
 
 def worst_case(request: Request, price: Price | None) -> Worst:
     """Return the most that a request can take: its prompt's bound for each completion, every completion at its limit.
 
     The prompt is counted n times because an endpoint that lacks n is asked n times.
-
-    Raises:
-        ModelRefused: the messages are not valid Unicode text, which no endpoint can be sent.
     """
-    try:
-        prompt = request.prompt_tokens_bound * request.n
-    except UnicodeEncodeError as error:
-        raise ModelRefused(f"the request holds text that cannot be written as UTF-8: {error.reason}") from None
+    prompt = request.prompt_tokens_bound * request.n
     completion = request.max_tokens * request.n
     usd = None
     if price is not None:
         dearest = max(price.prompt_usd, price.cached_prompt_usd or 0.0)
         usd = (prompt * dearest + completion * price.completion_usd) / 1e6
     return Worst(calls=request.n, tokens=prompt + completion, usd=usd)
+
+
+def _refuse_unsendable(request: Request) -> None:
+    """Raise ModelRefused for messages that are not valid Unicode text, which no endpoint can be sent."""
+    try:
+        for message in request.messages:
+            text_of(message.content).encode()
+    except UnicodeEncodeError as error:
+        raise ModelRefused(f"the request holds text that cannot be written as UTF-8: {error.reason}") from None

@@ -19,7 +19,7 @@ import aiohttp
 import orjson
 from yarl import URL
 
-from archon.errors import AuthError, ConfigError, ModelError, ModelRefused, ModelUnavailable, nearest
+from archon.errors import AnswerLost, AuthError, ConfigError, ModelError, ModelRefused, ModelUnavailable, nearest
 from archon.models._per_loop import PerLoop
 from archon.models.http_errors import error_of, redacted
 from archon.models.openai_wire import body_of, completions_of
@@ -193,7 +193,7 @@ class OpenAIModel:
             reply = orjson.loads(answer)
         except orjson.JSONDecodeError:
             start = redacted(answer[:80].decode(errors="replace"), self._key())
-            raise ModelUnavailable(f"{self._url} answered HTTP 200 with malformed JSON: {start!r}") from None
+            raise AnswerLost(f"{self._url} answered HTTP 200 with malformed JSON: {start!r}") from None
         if isinstance(reply, dict) and "choices" not in reply and "error" in reply:
             raise error_of(_code(reply["error"]), answer, headers, url=str(self._url), secret=self._key())
         return reply
@@ -206,10 +206,14 @@ class OpenAIModel:
             async with session.request(method, url, data=body, allow_redirects=False) as response:
                 return response.status, response.headers, await response.read()
         except TimeoutError:
-            raise ModelUnavailable(f"{url} did not answer within {self.timeout_s} s") from None
+            raise AnswerLost(f"{url} did not answer within {self.timeout_s} s") from None
+        except aiohttp.ClientConnectorError as error:
+            raise ModelUnavailable(f"{url} cannot be reached: {self._said(error)}") from None
         except (aiohttp.ClientError, OSError) as error:
-            said = redacted(str(error), self._key()) or type(error).__name__
-            raise ModelUnavailable(f"{url} cannot be reached: {said}") from None
+            raise AnswerLost(f"{url} broke off the connection: {self._said(error)}") from None
+
+    def _said(self, error: Exception) -> str:
+        return redacted(str(error), self._key()) or type(error).__name__
 
     async def _explained(self, connections: _Connections, refused: ModelRefused) -> ModelRefused:
         """Return the refusal, with what the endpoint serves when the model is what it does not know."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from archon.errors import ModelUnavailable
+from archon.errors import AnswerLost
 from archon.models.protocol import Completion, Price, Request
 from archon.models.thinking import split_thinking
 from archon.types import Content, Message, Usage
@@ -81,7 +81,7 @@ def completions_of(
         opened: The chat template opens the thinking.
 
     Raises:
-        ModelUnavailable: the answer has no choices, or is not of the format at all.
+        AnswerLost: the answer has no choices, or is not of the format at all.
     """
     given = reply if isinstance(reply, dict) else {}
     choices = _choices(given.get("choices"))[: request.n]
@@ -104,10 +104,10 @@ def completions_of(
 
 def _choices(choices: object) -> list[dict[str, Any]]:
     if not isinstance(choices, list) or not choices:
-        raise ModelUnavailable("the endpoint answered HTTP 200 without any choices")
+        raise AnswerLost("the endpoint answered HTTP 200 without any choices")
     for choice in choices:
         if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
-            raise ModelUnavailable("the endpoint answered HTTP 200 with a choice that has no message")
+            raise AnswerLost("the endpoint answered HTTP 200 with a choice that has no message")
     if len(choices) > 1:
         choices.sort(key=lambda choice: index if isinstance(index := choice.get("index"), int) else 0)
     return choices

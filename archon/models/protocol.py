@@ -62,13 +62,14 @@ class Request:
         """Return an upper bound of the prompt's tokens.
 
         A byte-level tokenizer never makes more tokens than bytes; 64 covers a template's default system message
-        and 16 each turn's marks. An image counts 4,096, above what the common providers charge for one.
+        and 16 each turn's marks. An image counts 4,096, above what the common providers charge for one. Text that is
+        not valid Unicode has a bound as well, though no endpoint can be sent it.
         """
         total = 64
         for message in self.messages:
             parts = message.content if isinstance(message.content, tuple) else ()
             images = sum(not isinstance(part, str) for part in parts)
-            total += 16 + len(text_of(message.content).encode()) + 4096 * images
+            total += 16 + len(text_of(message.content).encode(errors="surrogatepass")) + 4096 * images
         return total
 
 

@@ -13,15 +13,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from archon.errors import ConfigError, ModelError, RateLimited
-from archon.models.protocol import Completion, Model, Price, Request
+from archon.models._wrapper import Wrapper
+from archon.models.protocol import Completion, Request
 from archon.models.waits import with_wait
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Retrying:
+class Retrying(Wrapper):
     """A model that asks again: `max_retries` r means at most r + 1 requests."""
 
-    model: Model
     max_retries: int = 5
     base_s: float = 0.5
     """The n-th wait is drawn from 0 to `base_s` · 2ⁿ seconds, n from 0."""
@@ -37,44 +37,29 @@ class Retrying:
         if self.max_retries < 0:
             raise ConfigError(f"max_retries={self.max_retries!r}: must be at least 0")
 
-    @property
-    def name(self) -> str:
-        """Return the model's name."""
-        return self.model.name
-
-    @property
-    def identity(self) -> str:
-        """Return the model's identity."""
-        return self.model.identity
-
-    @property
-    def price(self) -> Price | None:
-        """Return the model's price."""
-        return self.model.price
-
     async def sample(self, request: Request) -> tuple[Completion, ...]:
         """Return the completions; failed attempts and the time they took are on the first one's usage.
 
         Raises:
-            ModelError: the last attempt's, or at once one that a retry cannot help.
+            ModelError: the last attempt's, or at once one that a retry cannot help; with what all attempts took.
         """
         start_s = self.clock()
+        attempts, may_be_billed = 0, False
         for failed in range(self.max_retries + 1):
             attempt_s = self.clock()
             try:
                 completions = await self.model.sample(request)
             except ModelError as error:
+                attempts += error.attempts
+                may_be_billed = may_be_billed or error.may_be_billed
                 wait_s = self._wait_s(failed, error)
                 if wait_s is None:
-                    raise
+                    took_s = self.clock() - start_s
+                    raise error.with_spent(attempts=attempts, wait_s=took_s, may_be_billed=may_be_billed) from None
             else:
-                return with_wait(completions, wait_s=attempt_s - start_s, attempts=failed) if failed else completions
+                return with_wait(completions, wait_s=attempt_s - start_s, attempts=attempts) if failed else completions
             await self.sleep(wait_s)
         raise AssertionError("unreachable: the last attempt returns or raises")
-
-    async def close(self) -> None:
-        """Close the model."""
-        await self.model.close()
 
     def _wait_s(self, failed: int, error: ModelError) -> float | None:
         """Return how long to wait before the next attempt, or None to give up."""

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from archon.errors import ConfigError, ModelError, ModelRefused
 from archon.models._side_by_side import side_by_side
+from archon.models._wrapper import Wrapper
+from archon.models.lost import Answer, completions_from, one_each
 from archon.models.openai_wire import MISSING_CHOICE
-from archon.models.protocol import Completion, Model, Price, Request
-from archon.types import Usage
+from archon.models.protocol import Completion, Request
 
 _NAMES_N = re.compile(
     r"['\"`]n['\"`]|\bn\s*(?:=|>|<|must|should|is not|not|greater|larger)"
@@ -35,10 +36,9 @@ class _Learnt:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Splitting:
+class Splitting(Wrapper):
     """A model that gives any n, whatever its endpoint gives per request."""
 
-    model: Model
     max_n: int | None = None
     """The most completions per request; None: learn it."""
     _learnt: _Learnt = field(init=False, repr=False)
@@ -48,52 +48,29 @@ class Splitting:
             raise ConfigError(f"max_n={self.max_n!r}: must be at least 1, or left out to be learnt")
         object.__setattr__(self, "_learnt", _Learnt(self.max_n))
 
-    @property
-    def name(self) -> str:
-        """Return the model's name."""
-        return self.model.name
-
-    @property
-    def identity(self) -> str:
-        """Return the model's identity."""
-        return self.model.identity
-
-    @property
-    def price(self) -> Price | None:
-        """Return the model's price."""
-        return self.model.price
-
     async def sample(self, request: Request) -> tuple[Completion, ...]:
         """Return exactly `request.n` completions; a lost one among others is a completion with an error.
 
         Raises:
-            ModelError: all completions were lost; the first one's error.
+            ModelError: all completions were lost; the first one's error, with what all of them took.
         """
         if request.n == 1:
             return await self.model.sample(request)
-        answers = await self._parts(request, self._learnt.max_n or request.n)
-        errors = [answer for answer in answers if isinstance(answer, ModelError)]
-        if len(errors) == len(answers):
-            raise errors[0]
-        return tuple(answer if isinstance(answer, Completion) else self._lost(answer) for answer in answers)
+        return completions_from(await self._parts(request, self._learnt.max_n or request.n), self)
 
-    async def close(self) -> None:
-        """Close the model."""
-        await self.model.close()
-
-    async def _parts(self, request: Request, size: int) -> list[Completion | ModelError]:
+    async def _parts(self, request: Request, size: int) -> list[Answer]:
         """Ask for `size` completions at a time, side by side."""
         parts = [part_of(request, start, min(size, request.n - start)) for start in range(0, request.n, size)]
         return [answer for answers in await side_by_side([self._part(part) for part in parts]) for answer in answers]
 
-    async def _part(self, part: Request) -> list[Completion | ModelError]:
+    async def _part(self, part: Request) -> list[Answer]:
         try:
             completions = await self.model.sample(part)
         except ModelError as error:
             if part.n > 1 and refuses_n(error):
                 self._learnt.max_n = 1
                 return await self._parts(part, 1)
-            return [error] * part.n
+            return [*one_each(error, part.n)]
         missing = [index for index, completion in enumerate(completions) if completion.error is not None]
         if not missing:
             return list(completions)
@@ -101,24 +78,19 @@ class Splitting:
             self._learnt.max_n = 1
         return await self._filled(part, completions, missing)
 
-    async def _filled(
-        self, part: Request, completions: tuple[Completion, ...], missing: list[int]
-    ) -> list[Completion | ModelError]:
+    async def _filled(self, part: Request, completions: tuple[Completion, ...], missing: list[int]) -> list[Answer]:
         """Return the completions with each missing one asked for once on its own."""
         again = await side_by_side([self._single(part_of(part, index, 1)) for index in missing])
-        answers: list[Completion | ModelError] = list(completions)
+        answers: list[Answer] = list(completions)
         for index, answer in zip(missing, again, strict=True):
             answers[index] = answer
         return answers
 
-    async def _single(self, request: Request) -> Completion | ModelError:
+    async def _single(self, request: Request) -> Answer:
         try:
             return (await self.model.sample(request))[0]
         except ModelError as error:
             return error
-
-    def _lost(self, error: ModelError) -> Completion:
-        return Completion(text="", model=self.name, usage=Usage(calls=1, attempts=1), error=str(error))
 
 
 def part_of(request: Request, start: int, n: int) -> Request:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 from archon.errors import AuthError, ConfigError, ModelError, QuotaExhausted, RateLimited
 from archon.models._per_loop import PerLoop
-from archon.models.protocol import Completion, Model, Price, Request
+from archon.models._wrapper import Wrapper
+from archon.models.protocol import Completion, Request
 from archon.models.waits import with_wait
 
 
@@ -71,7 +72,7 @@ class _Gate:
         while self._queue:
             place = self._queue.popleft()
             if not place.done():
-                place.set_exception(type(error)(*error.args))
+                place.set_exception(error.with_spent())
 
     @property
     def _closed(self) -> bool:
@@ -121,26 +122,10 @@ class Limiter:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Throttled:
+class Throttled(Wrapper):
     """A model whose requests wait for a place at a limiter."""
 
-    model: Model
     limiter: Limiter = field(default_factory=Limiter)
-
-    @property
-    def name(self) -> str:
-        """Return the model's name."""
-        return self.model.name
-
-    @property
-    def identity(self) -> str:
-        """Return the model's identity."""
-        return self.model.identity
-
-    @property
-    def price(self) -> Price | None:
-        """Return the model's price."""
-        return self.model.price
 
     async def sample(self, request: Request) -> tuple[Completion, ...]:
         """Return the completions; the time in the queue is waiting, not part of the critical path.
@@ -163,7 +148,3 @@ class Throttled:
         finally:
             gate.leave()
         return with_wait(completions, wait_s=wait_s) if wait_s else completions
-
-    async def close(self) -> None:
-        """Close the model."""
-        await self.model.close()

@@ -6,12 +6,13 @@ import pytest
 from models_contract import asking, scripted
 
 from archon.budget import Budget, Ledger
-from archon.errors import BudgetExceeded, JournalError, ModelUnavailable
+from archon.errors import AnswerLost, BudgetExceeded, JournalError, ModelUnavailable
 from archon.models.cached import Cached, key_of
 from archon.models.completion_store import CompletionStore
 from archon.models.metered import Metered
 from archon.models.openai_http import OpenAIModel
 from archon.models.protocol import Completion, Price
+from archon.models.splitting import Splitting
 from archon.testing import ScriptedModel
 from archon.types import Image, Message, Usage, beside
 
@@ -169,6 +170,35 @@ async def test_failures_and_broken_completions_are_not_kept(store):
     texts = [(await model.sample(asking()))[0].text for _ in range(4)]
     assert texts == ["cut", "", "good", "good"]
     assert backend.calls == 4
+
+
+async def test_what_was_lost_is_on_the_account_of_the_one_who_asked(store):
+    error = AnswerLost("gone").with_spent(attempts=3, wait_s=2.5, may_be_billed=True)
+    model = Cached(ScriptedModel(lambda *_: error, latency_s=0.01), store)
+    one, other = await asyncio.gather(*[model.sample(asking(n=2)) for _ in range(2)], return_exceptions=True)
+    assert (one.attempts, one.wait_s, one.may_be_billed) == (3, 2.5, True)
+    assert (other.attempts, other.wait_s, other.may_be_billed) == (0, 0.0, False)
+    assert str(one) == str(other) == "gone"
+
+
+async def test_a_completion_lost_among_others_says_what_it_took_and_only_once(store):
+    def first_is_lost(_, index):
+        return ModelUnavailable("down").with_spent(attempts=4, wait_s=1.5) if index == 0 else f"sample {index}"
+
+    model = Cached(Splitting(ScriptedModel(first_is_lost, latency_s=0.01), max_n=1), store)
+    one, other = await asyncio.gather(*[model.sample(asking(n=2)) for _ in range(2)])
+    assert [each.error for each in one] == [each.error for each in other] == ["down", None]
+    assert (one[0].usage.attempts, one[0].usage.wait_s) == (4, 1.5)
+    assert other[0].usage == Usage(calls=1)
+
+
+async def test_a_stored_sample_beside_a_lost_one_is_not_lost(store):
+    replies = iter(["kept", AnswerLost("gone").with_spent(attempts=2, wait_s=1.0, may_be_billed=True)])
+    model = Cached(ScriptedModel(lambda *_: next(replies)), store)
+    await model.sample(asking())
+    kept, lost = await model.sample(asking(n=2))
+    assert (kept.text, kept.usage.saved_calls, kept.usage.attempts) == ("kept", 1, 0)
+    assert (lost.error, lost.usage.attempts, lost.usage.wait_s, lost.usage.tokens) == ("gone", 2, 1.0, None)
 
 
 async def test_a_truncated_completion_is_kept(store):

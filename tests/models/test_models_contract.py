@@ -109,14 +109,6 @@ class TestWholeStack(ModelContract):
         return made
 
 
-@pytest.mark.parametrize("wrap", [Splitting, Retrying, Throttled, lambda m: Metered(m, Ledger())])
-def test_a_wrapper_has_the_name_identity_and_price_of_what_it_wraps(wrap):
-    backend = scripted(name="inner")
-    wrapped = wrap(backend)
-    assert isinstance(wrapped, Model)
-    assert (wrapped.name, wrapped.identity, wrapped.price) == (backend.name, backend.identity, backend.price)
-
-
 async def test_a_cancelled_call_leaves_no_place_taken():
     backend = scripted(latency_s=10)
     ledger = Ledger(Budget(calls=1))

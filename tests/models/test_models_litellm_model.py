@@ -11,6 +11,7 @@ from models_chat_server import chat_reply
 from models_contract import asking
 
 from archon.errors import (
+    AnswerLost,
     AuthError,
     ConfigError,
     MissingExtra,
@@ -130,7 +131,8 @@ async def test_a_seed_that_the_provider_lacks_is_neither_sent_nor_claimed(litell
         (Failure("insufficient_quota", 429), QuotaExhausted),
         (Failure("down", 500), ModelUnavailable),
         (ConnectionResetError("reset"), ModelUnavailable),
-        (TimeoutError(), ModelUnavailable),
+        (TimeoutError(), AnswerLost),
+        (Failure("gateway", 504), AnswerLost),
     ],
 )
 async def test_each_exception_becomes_its_own_error(litellm, failure, kind):
@@ -145,7 +147,11 @@ async def test_each_exception_becomes_its_own_error(litellm, failure, kind):
 
 async def test_a_connection_error_that_says_500_and_a_retry_after(litellm):
     litellm.reply = lambda _: litellm.APIConnectionError("gone")
-    with pytest.raises(ModelUnavailable):
+    with pytest.raises(ModelUnavailable) as caught:
+        await LiteLLMModel("openai/gpt-4o-mini").sample(asking())
+    assert not caught.value.may_be_billed
+    litellm.reply = lambda _: litellm.Timeout("no answer", 408)
+    with pytest.raises(AnswerLost):
         await LiteLLMModel("openai/gpt-4o-mini").sample(asking())
     litellm.reply = lambda _: Failure("slow", 429, {"retry-after": "7"})
     with pytest.raises(RateLimited) as caught:

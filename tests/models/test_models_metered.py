@@ -1,10 +1,11 @@
 import asyncio
+import socket
 
 import pytest
 from models_contract import asking, scripted
 
 from archon.budget import Budget, Ledger
-from archon.errors import BudgetExceeded, ModelRefused, ModelUnavailable, UnknownPrice
+from archon.errors import AnswerLost, BudgetExceeded, ModelRefused, ModelUnavailable, UnknownPrice
 from archon.models.litellm_model import table_price
 from archon.models.metered import Metered, worst_case
 from archon.models.openai_http import OpenAIModel
@@ -77,12 +78,64 @@ async def test_a_failed_call_counts_as_a_call_and_takes_no_tokens():
         await model.sample(asking())
 
 
+async def test_a_failed_call_settles_with_its_attempts_and_its_waiting():
+    ledger = Ledger()
+    error = ModelUnavailable("down").with_spent(attempts=4, wait_s=7.5)
+    with pytest.raises(ModelUnavailable):
+        await Metered(ScriptedModel(lambda *_: error), ledger).sample(asking(n=2))
+    assert ledger.spent == Usage(calls=2, attempts=4, wait_s=7.5)
+
+
+async def test_a_lost_answer_is_charged_at_its_worst():
+    request = asking(max_tokens=1500)
+    ledger = Ledger(Budget(tokens=3000))
+    lost = ScriptedModel(lambda *_: AnswerLost("gone"), price=PRICE)
+    with pytest.raises(AnswerLost):
+        await Metered(lost, ledger).sample(request)
+    unknown = {"prompt_tokens": None, "completion_tokens": None, "reasoning_tokens": None, "cached_prompt_tokens": None}
+    assert ledger.spent == Usage(calls=1, attempts=1, cost_usd=None, **unknown)
+    with pytest.raises(BudgetExceeded, match="3000 tokens"):
+        await Metered(scripted(), ledger).sample(request)
+    assert ledger.overruns == 0
+
+
+async def test_a_lost_answer_of_a_free_model_costs_nothing():
+    ledger = Ledger(Budget(usd=0.0))
+    with pytest.raises(AnswerLost):
+        await Metered(ScriptedModel(lambda *_: AnswerLost("gone")), ledger).sample(asking())
+    assert (ledger.spent.cost_usd, ledger.spent.tokens) == (0.0, None)
+
+
+async def test_over_http_a_time_out_is_charged_and_a_refused_connection_is_not(server):
+    server.latency_s = 2.0
+    slow = Retrying(OpenAIModel(server.url, "m", timeout_s=0.1), max_retries=1, base_s=0.0)
+    ledger = Ledger(Budget(tokens=3000))
+    with pytest.raises(AnswerLost):
+        await Metered(slow, ledger).sample(asking(max_tokens=1500))
+    assert (ledger.spent.attempts, ledger.spent.tokens) == (2, None)
+    assert ledger.spent.wait_s >= 0.2
+    with pytest.raises(BudgetExceeded):
+        await Metered(slow, ledger).sample(asking(max_tokens=1500))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    nobody = Retrying(OpenAIModel(url, "m"), max_retries=1, base_s=0.0)
+    ledger = Ledger(Budget(tokens=3000))
+    for _ in range(2):
+        with pytest.raises(ModelUnavailable):
+            await Metered(nobody, ledger).sample(asking(max_tokens=1500))
+    assert (ledger.spent.attempts, ledger.spent.tokens) == (4, 0)
+    await slow.close()
+    await nobody.close()
+
+
 async def test_the_deadline_cuts_a_call_off():
     ledger = Ledger(Budget(seconds=0.05))
     backend = scripted(latency_s=5.0)
     with pytest.raises(BudgetExceeded, match=r"cut off at 0\.05 s"):
         await Metered(backend, ledger).sample(asking())
     assert backend.in_flight == 0
+    assert (ledger.spent.prompt_tokens, ledger.spent.completion_tokens, ledger.spent.cost_usd) == (None, None, 0.0)
     with pytest.raises(BudgetExceeded):
         await Metered(backend, ledger).sample(asking())
     assert len(backend.requests) == 1

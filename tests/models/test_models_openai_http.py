@@ -8,6 +8,7 @@ from models_chat_server import ChatServer, chat_reply
 from models_contract import asking
 
 from archon.errors import (
+    AnswerLost,
     AuthError,
     ConfigError,
     ModelRefused,
@@ -106,11 +107,13 @@ async def test_images_reach_the_endpoint_untouched_and_in_order(server):
         (500, "<html>", ModelUnavailable),
         (503, "", ModelUnavailable),
         (302, "", ModelRefused),
-        (200, "not json", ModelUnavailable),
-        (200, "[]", ModelUnavailable),
-        (200, "null", ModelUnavailable),
-        (200, '{"choices": []}', ModelUnavailable),
-        (200, '{"choices": [{"index": 0}]}', ModelUnavailable),
+        (504, "", AnswerLost),
+        (524, "", AnswerLost),
+        (200, "not json", AnswerLost),
+        (200, "[]", AnswerLost),
+        (200, "null", AnswerLost),
+        (200, '{"choices": []}', AnswerLost),
+        (200, '{"choices": [{"index": 0}]}', AnswerLost),
         (200, '{"error": {"code": 429, "message": "slow down"}}', RateLimited),
         (200, '{"error": {"message": "worker died"}}', ModelUnavailable),
     ],
@@ -125,19 +128,20 @@ async def test_each_answer_becomes_its_own_error(server, status, body, kind):
     await model.close()
 
 
-async def test_connection_refused_hang_up_and_timeout_are_unavailable(server):
+async def test_connection_refused_is_unavailable_and_hang_up_and_timeout_may_be_billed(server):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     nobody = OpenAIModel(url, "m")
-    with pytest.raises(ModelUnavailable, match="cannot be reached"):
+    with pytest.raises(ModelUnavailable, match="cannot be reached") as refused:
         await nobody.sample(asking())
+    assert type(refused.value) is ModelUnavailable
     server.answer = lambda *_: None
     hung = OpenAIModel(server.url, "m", timeout_s=0.2)
-    with pytest.raises(ModelUnavailable):
+    with pytest.raises(AnswerLost, match="broke off the connection"):
         await hung.sample(asking())
     server.latency_s = 2.0
-    with pytest.raises(ModelUnavailable, match=r"did not answer within 0\.2 s"):
+    with pytest.raises(AnswerLost, match=r"did not answer within 0\.2 s"):
         await hung.sample(asking())
     await nobody.close()
     await hung.close()

@@ -4,6 +4,7 @@ import pytest
 from models_contract import asking, scripted
 
 from archon.errors import (
+    AnswerLost,
     AuthError,
     ConfigError,
     ModelRefused,
@@ -84,6 +85,29 @@ async def test_failed_attempts_and_their_time_are_on_the_usage_and_not_in_the_cr
     assert usage.wait_s == pytest.approx(2.0 + sum(time.slept_s))
     assert time.slept_s[0] >= 10.0
     assert usage.critical_s == 0.0
+
+
+async def test_an_error_says_what_all_attempts_took():
+    time = FakeTime()
+    last = ModelUnavailable("down")
+
+    def reply(*_):
+        time.now_s += 1.0  # each attempt takes a second
+        return next(replies)
+
+    model = Retrying(
+        ScriptedModel(reply), max_retries=2, sleep=time.sleep, clock=time.clock, rng=random.Random(0), base_s=0.0
+    )
+    for first, may_be_billed in [(RateLimited("slow", 10.0), False), (AnswerLost("gone"), True)]:
+        replies = iter([first, last, last])
+        slept_s = sum(time.slept_s)
+        with pytest.raises(ModelUnavailable, match="down") as caught:
+            await model.sample(asking())
+        assert type(caught.value) is ModelUnavailable
+        assert caught.value.attempts == 3
+        assert caught.value.wait_s == pytest.approx(3.0 + sum(time.slept_s) - slept_s)
+        assert caught.value.may_be_billed is may_be_billed
+    assert last.attempts == 1
 
 
 async def test_a_429_is_waited_for_in_wait_s_over_http(server):

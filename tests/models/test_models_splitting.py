@@ -1,7 +1,7 @@
 import pytest
 from models_contract import asking, scripted
 
-from archon.errors import AuthError, ConfigError, ModelRefused, ModelUnavailable
+from archon.errors import AnswerLost, AuthError, ConfigError, ModelRefused, ModelUnavailable
 from archon.models.openai_http import OpenAIModel
 from archon.models.splitting import Splitting, part_of, refuses_n
 from archon.testing import ScriptedModel
@@ -50,6 +50,27 @@ async def test_all_parts_lost_is_the_first_error():
     backend = ScriptedModel(lambda _, index: ModelUnavailable(f"down {index}"))
     with pytest.raises(ModelUnavailable, match="down 0"):
         await Splitting(backend, max_n=1).sample(asking(n=3))
+
+
+async def test_a_lost_completion_says_what_its_request_took():
+    def second_part_is_lost(_, index):
+        error = AnswerLost("gone").with_spent(attempts=3, wait_s=2.5, may_be_billed=True)
+        return error if index in (2, 3) else f"sample {index}"
+
+    completions = await Splitting(ScriptedModel(second_part_is_lost), max_n=2).sample(asking(n=6))
+    usages = [each.usage for each in completions]
+    assert [each.error for each in completions] == [None, None, "gone", "gone", None, None]
+    assert [(usage.attempts, usage.wait_s) for usage in usages] == [(1, 0), (0, 0), (3, 2.5), (0, 0), (1, 0), (0, 0)]
+    assert [usage.completion_tokens for usage in usages] == [2, 2, None, 0, 2, 2]
+
+
+async def test_all_parts_lost_is_what_all_of_them_took():
+    def lost(_, index):
+        return ModelUnavailable("down").with_spent(attempts=index + 1, wait_s=0.5, may_be_billed=index == 2)
+
+    with pytest.raises(ModelUnavailable) as caught:
+        await Splitting(ScriptedModel(lost), max_n=1).sample(asking(n=3))
+    assert (caught.value.attempts, caught.value.wait_s, caught.value.may_be_billed) == (1 + 2 + 3, 1.5, True)
 
 
 async def test_learns_from_a_refusal_of_n(server):
