@@ -5,6 +5,8 @@ sized writable folders in memory, rlimits; everything of a job dies with its pro
 is killed. Memory and processes in total need a control group; where none can be made the limits hold per process and
 per user namespace only, and `enforces` says so. Not covered: no system-call filter (the kernel's whole surface is
 reachable), the number of files in a writable folder (only their memory), and the host's `/usr` is readable.
+
+pytest comes from the host's `/usr` where the system has it; else this program's own is mounted in `PYTEST`.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 from archon.errors import SandboxFailed
@@ -31,6 +34,9 @@ from archon.sandbox.protocol import End, Job, Limits, Outcome
 _ATTEMPTS = 3
 _NOBODY = "65534"
 _SCRATCH_MB = 16
+PYTEST = "/opt/archon-pytest"
+"""Where a job finds this program's pytest; the last place to look, after the interpreter's own."""
+_PYTEST_PARTS = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli")
 _ENTER = 'for file in $1; do echo $$ > "$file" || exit 121; done; shift; exec "$@"'
 """Puts itself into the control group, then becomes the command: no process of a job is ever outside its limits."""
 
@@ -54,7 +60,7 @@ class BubblewrapSandbox:
         )
         self.enforces: tuple[str, ...] = (
             "no network",
-            "read-only /usr and nothing else of the host's files, non-root user, no nested user namespaces",
+            "read-only /usr and pytest and nothing else of the host's files, non-root user, no nested user namespaces",
             totals,
             "CPU time per process, wall time by the host's clock, output bytes per stream",
             "size of the writable folders (in memory)",
@@ -299,6 +305,21 @@ def _host_files(python: Path) -> list[str]:
         arguments += ["--tmpfs", "/usr/local", "--remount-ro", "/usr/local"]
     if not python.is_relative_to("/usr"):
         arguments += ["--ro-bind", str(python.parent.parent), str(python.parent.parent)]
+    return arguments + _pytest_parts()
+
+
+def _pytest_parts() -> list[str]:
+    """Return the mounts of this program's pytest and what it needs: pure Python, so any interpreter can run it.
+
+    Nothing where an unprivileged user cannot reach them (below `/root`, say), because bwrap runs as one.
+    """
+    arguments: list[str] = []
+    for name in _PYTEST_PARTS:
+        spec = find_spec(name)
+        if spec and spec.origin:
+            part = Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin)
+            if os.geteuid() != 0 or all(folder.stat().st_mode & 0o001 for folder in part.parents):
+                arguments += ["--ro-bind", str(part), f"{PYTEST}/{part.name}"]
     return arguments
 
 

@@ -1,4 +1,4 @@
-"""The sandbox image: Python 3 with numpy and little else, built once and found again by a tag made from its recipe.
+"""The sandbox image: Python 3, numpy, pytest and little else; built once, found again by a tag made from its recipe.
 
 On a Debian-like machine it is built from the machine's own package sources with `mmdebstrap` and imported, so no
 image registry is needed. Elsewhere it is built from a pinned base image of a registry. Nothing of Archon is in the
@@ -28,11 +28,11 @@ from docker import DockerClient
 from archon.errors import SandboxError
 
 REPOSITORY = "archon-sandbox"
-_PACKAGES = ("python3", "python3-numpy")
+_PACKAGES = ("python3", "python3-numpy", "python3-pytest")
 _EXCLUDED = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*", "/var/cache/*")
 _DOCKERFILE = """\
 FROM python:3.11.9-slim-bookworm
-RUN pip install --no-cache-dir numpy==1.26.4 && ln -sf /usr/local/bin/python3 /usr/bin/python3
+RUN pip install --no-cache-dir numpy==1.26.4 pytest==8.4.2 && ln -sf /usr/local/bin/python3 /usr/bin/python3
 """
 _BUILD_S = 900.0
 """A build takes 15 to 60 s with a near mirror; a far one may need minutes."""
