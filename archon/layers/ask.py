@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from archon.errors import AuthError, BudgetExceeded, ConfigError, ModelError, QuotaExhausted, ScriptExhausted
+from archon.models.lost import one_each, usage_of
 from archon.models.protocol import Completion, Model, Request
 from archon.types import Message, Trace, Usage, beside
 
@@ -52,9 +53,10 @@ async def attempt(model: Model | str | None, request: Request) -> Attempt:
         lost = Completion(text="", model=model.name, finish_reason="budget", error=str(error))
         return Attempt(completions=(lost,) * request.n)
     except ModelError as error:
-        lost = Completion(text="", model=model.name, error=f"{type(error).__name__}: {error}", usage=Usage(calls=1))
-        first = replace(lost, usage=Usage(calls=1, attempts=1))
-        return Attempt(completions=(first, *(lost,) * (request.n - 1)), error=error)
+        said = f"{type(error).__name__}: {error}"
+        took = [usage_of(each, calls=1, price=model.price) for each in one_each(error, request.n)]
+        lost = tuple(Completion(text="", model=model.name, error=said, usage=usage) for usage in took)
+        return Attempt(completions=lost, error=error)
 
 
 async def ask(model: Model | str | None, request: Request) -> tuple[Completion, ...]:

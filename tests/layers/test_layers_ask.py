@@ -2,6 +2,7 @@ import pytest
 
 from archon.budget import Budget, Ledger
 from archon.errors import (
+    AnswerLost,
     AuthError,
     ConfigError,
     ModelRefused,
@@ -27,6 +28,13 @@ async def test_a_failed_request_is_n_lost_completions(error):
     assert spent(completions).calls == 3
     assert spent(completions).attempts == 1
     assert over_budget(completions) is None
+
+
+async def test_a_lost_answer_is_booked_as_the_ledger_books_it():
+    failed = AnswerLost("cut off").with_spent(attempts=4, wait_s=1.5, may_be_billed=True)
+    took = spent(await ask(ScriptedModel([failed] * 3), REQUEST))
+    assert (took.calls, took.attempts, took.wait_s) == (3, 4, 1.5)
+    assert took.tokens is None  # the provider may have billed it
 
 
 @pytest.mark.parametrize("error", [AuthError("key"), QuotaExhausted("empty")])
