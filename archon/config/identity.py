@@ -2,6 +2,9 @@
 
 It does not change when a default is written out or left out, when a whole number stands for a float, with names and
 labels, or with how sequences of sequences are bracketed. It changes with every setting of a layer, and with the order.
+
+A setting that a layer got later (`metadata={"added": True}`) is left out while it has its default, so that finished
+runs keep their hash.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from typing import Any
 
 from archon.config.layers_form import leaf_settings
 from archon.config.model_names import Models
+from archon.config.reading import settings_of
 from archon.config.registry import layer_name
 from archon.errors import ConfigError
 from archon.models.protocol import Model
@@ -71,6 +75,9 @@ def _leaf(leaf: Leaf, lent: Model | str | None, models: Models) -> dict[str, Any
         name = f"{type(leaf).__module__}:{type(leaf).__qualname__}"
     settings = leaf_settings(leaf, lambda model: _content(model, models), lent=lent, defaults=True)
     settings.pop("label")
+    for setting, each in settings_of(type(leaf)).items():
+        if each.metadata.get("added") and getattr(leaf, setting) == each.default:
+            settings.pop(setting)
     return {"layer": name, **settings}
 
 

@@ -45,18 +45,22 @@ class Agreement:
     """For each test: whether its expected value is believed. Examples always are."""
 
 
-def agreement(tests: Sequence[UnitTest], observed: Sequence[Sequence[Observation]]) -> Agreement:
+def agreement(
+    tests: Sequence[UnitTest],
+    observed: Sequence[Sequence[Observation]],
+    counted: tuple[bool, ...] | None = None,
+) -> Agreement:
     """Return the scores of programs.
 
     Args:
         tests: the tests, examples among them.
         observed: for each program, one observation for each test.
+        counted: for each test, whether its expected value is believed; None: as `believed` says.
     """
-    counted = believed(tests, observed)
+    counted = believed(tests, observed) if counted is None else counted
     examples = [t for t, test in enumerate(tests) if test.source == "example"]
     written = [t for t, test in enumerate(tests) if test.source == "model"]
     weights = [_belief(observed, t) if counted[t] else 0.0 for t in written]
-    weight = len(examples) + 1
     scores: list[float | None] = []
     for mine in observed:
         if all(one.passed is None for one in mine):
@@ -64,9 +68,14 @@ def agreement(tests: Sequence[UnitTest], observed: Sequence[Sequence[Observation
             continue
         worth = (_FLOOR + _weighted(mine, written, weights)) / (_FLOOR + 1.0)
         within = _agreed(mine, observed, written) * worth
-        # One example more weighs weight/len(examples) > 1, which no agreement outweighs.
-        scores.append((weight * _passed(mine, examples) + within) / (weight + 1))
+        scores.append(examples_first(mine, examples, within))
     return Agreement(scores=tuple(scores), counted=counted)
+
+
+def examples_first(mine: Sequence[Observation], examples: Sequence[int], within: float) -> float:
+    """Return a score in [0, 1] ordered by the share of examples that a program passes, then by `within`."""
+    weight = len(examples) + 1  # so one example more weighs weight/len(examples) > 1, which no `within` outweighs
+    return (weight * _passed(mine, examples) + within) / (weight + 1)
 
 
 def believed(tests: Sequence[UnitTest], observed: Sequence[Sequence[Observation]]) -> tuple[bool, ...]:

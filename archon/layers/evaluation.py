@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from archon.layers import prompts
-from archon.layers.agreement import agreement, believed
+from archon.layers.agreement import Observation, agreement, believed, examples_first
 from archon.layers.ask import Status, ask, derive_seed, over_budget, spent, unread
+from archon.layers.discrimination import Discrimination, discriminate, run_trivial
+from archon.layers.dual_agreement import dual_agreement
 from archon.layers.execution import Ran, execute, executes
 from archon.layers.parse_statement_verdicts import parse_statement_verdicts
 from archon.layers.views import view
@@ -15,6 +18,9 @@ from archon.models.protocol import Completion, Effort, Model, Request
 from archon.pipeline.compose import gather
 from archon.sandbox.protocol import Sandbox
 from archon.types import Candidate, Trace, UnitTest, Usage, Verdict
+
+Agree = bool | Literal["dual"]
+"""How programs are scored: by the values that they agree on, by the tests that they agree on, or (False) each alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +33,12 @@ class Judging:
     sandbox: Sandbox | None
     seed: int
     pass_share: float
-    agree: bool
+    agree: Agree
     per_call_s: float
     max_tokens: int
     temperature: float | None
     effort: Effort | None
+    drop_undiscriminating: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,22 +103,47 @@ def _with(trace: Trace, verdicts: dict[str, Verdict], scores: dict[str, float | 
 
 async def _judge_code(trace: Trace, sandbox: Sandbox, how: Judging) -> Judged:
     usable, tests = trace.usable, trace.tests
-    ran = await execute(sandbox, trace.problem, usable, tests, per_call_s=how.per_call_s)
+    works = [execute(sandbox, trace.problem, usable, tests, per_call_s=how.per_call_s)]
+    if how.drop_undiscriminating:
+        works.append(run_trivial(sandbox, tests, per_call_s=how.per_call_s))
+    ran, *trivial = await gather(works)
     observed = [one.observations for one in ran]
-    if how.agree:
-        agreed = agreement(tests, observed)
-        scores, counted = agreed.scores, agreed.counted
-    else:
-        counted = believed(tests, observed)
-        scores = tuple(_share([o.passed for o, c in zip(one, counted, strict=True) if c]) for one in observed)
+    told = Discrimination(kept=believed(tests, observed), notes=())
+    if how.drop_undiscriminating:
+        told = discriminate(tests, observed, [one.observations for one in trivial[0]])
+    counted = told.kept
+    scores = _scores(tests, observed, counted, how.agree)
     verdicts = {
         candidate.id: _code_verdict(one, tests, counted, score, how)
         for candidate, one, score in zip(usable, ran, scores, strict=True)
     }
     return Judged(
         candidates=_with(trace, verdicts, {c.id: score for c, score in zip(usable, scores, strict=True)}),
-        usage=Usage(critical_s=max((one.wall_s for one in ran), default=0.0)),
-        notes=_code_notes(ran, counted),
+        usage=Usage(critical_s=max((one.wall_s for each in (ran, *trivial) for one in each), default=0.0)),
+        notes=(*_code_notes(ran, counted), *told.notes),
+    )
+
+
+def _scores(
+    tests: Sequence[UnitTest], observed: Sequence[Sequence[Observation]], counted: tuple[bool, ...], agree: Agree
+) -> tuple[float | None, ...]:
+    if agree == "dual":
+        return _dual_scores(tests, observed, counted)
+    if agree:
+        return agreement(tests, observed, counted).scores
+    return tuple(_share([o.passed for o, c in zip(one, counted, strict=True) if c]) for one in observed)
+
+
+def _dual_scores(
+    tests: Sequence[UnitTest], observed: Sequence[Sequence[Observation]], counted: tuple[bool, ...]
+) -> tuple[float | None, ...]:
+    """Return scores by examples passed, then by dual execution agreement on the model's tests that count."""
+    examples = [t for t, test in enumerate(tests) if test.source == "example"]
+    written = [t for t, test in enumerate(tests) if test.source == "model" and counted[t]]
+    within = dual_agreement([[row[t].passed for t in written] for row in observed]).scores
+    return tuple(
+        None if all(one.passed is None for one in row) else examples_first(row, examples, score or 0.0)
+        for row, score in zip(observed, within, strict=True)
     )
 
 

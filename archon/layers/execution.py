@@ -41,12 +41,13 @@ async def execute(
     """Return what each candidate's program did on each test. An answer without a program fails every test."""
     programs = [extract_code(candidate.text, problem.entry_point, problem.text) for candidate in candidates]
     distinct = tuple(dict.fromkeys(program for program in programs if program is not None))
-    ran = await gather([_run(sandbox, program, tests, per_call_s) for program in distinct])
+    ran = await gather([run_program(sandbox, program, tests, per_call_s) for program in distinct])
     by_program = dict(zip(distinct, ran, strict=True))
     return tuple(_no_program(tests) if program is None else by_program[program] for program in programs)
 
 
-async def _run(sandbox: Sandbox, program: str, tests: Sequence[UnitTest], per_call_s: float) -> Ran:
+async def run_program(sandbox: Sandbox, program: str, tests: Sequence[UnitTest], per_call_s: float) -> Ran:
+    """Return what one program did on each test; when the engine fails, nothing was run."""
     try:
         report = await run_calls(sandbox, program, tuple(tests), per_call_s=per_call_s)
     except SandboxFailed as error:
@@ -54,7 +55,7 @@ async def _run(sandbox: Sandbox, program: str, tests: Sequence[UnitTest], per_ca
     results = report.results
     wrong = [_said(test, result) for test, result in zip(tests, results, strict=True) if _outcome(result) is False]
     return Ran(
-        observations=tuple(_observation(test, result) for test, result in zip(tests, results, strict=True)),
+        observations=tuple(observation(test, result) for test, result in zip(tests, results, strict=True)),
         failures=tuple(wrong[:_SHOWN]),
         wall_s=report.wall_s,
     )
@@ -68,8 +69,8 @@ def _outcome(result: CallResult) -> bool | None:
     return {"passed": True, "failed": False, "error": False, "timeout": False}.get(result.outcome)
 
 
-def _observation(test: UnitTest, result: CallResult) -> Observation:
-    """A passed test returned what was expected, whatever its repr: 2.0 and 2 are one value then."""
+def observation(test: UnitTest, result: CallResult) -> Observation:
+    """Return what a call did. A passed one returned what was expected, whatever its repr: 2.0 and 2 are one value."""
     value = {"passed": test.expected, "failed": result.returned}.get(result.outcome)
     return Observation(passed=_outcome(result), value=value)
 

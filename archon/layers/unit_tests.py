@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from archon.layers import checks, prompts
 from archon.layers.ask import Status, ask, derive_seed, halted, over_budget, spent, tally, tokens_bound, unread
-from archon.layers.evaluation import Judging, judge_by_tests
+from archon.layers.evaluation import Agree, Judging, judge_by_tests
 from archon.layers.execution import executes
 from archon.layers.parse_tests import ParsedTests, parse_code_tests, parse_prose_tests
 from archon.layers.views import best_first, blank
@@ -114,8 +114,10 @@ class UnitTestEvaluator(Leaf):
     """How many stay live; None keeps all."""
     pass_share: float = 1.0
     """The share of tests that a passing candidate passes."""
-    agreement: bool = True
-    """Whether programs are scored by agreement as well as by tests passed; else by the share of tests passed alone."""
+    agreement: Agree = True
+    """Programs are scored by the values that they agree on, `"dual"` by the tests; false by tests passed alone."""
+    drop_undiscriminating: bool = field(default=False, metadata={"added": True})
+    """Whether trivial programs are run too, and the model's tests that one of them passes do not count."""
     per_call_s: float = 2.0
     """Seconds that one test may run."""
     max_tokens: int = 512
@@ -134,7 +136,11 @@ class UnitTestEvaluator(Leaf):
     def __post_init__(self) -> None:
         checks.top_k(self.kind, self.top_k)
         checks.real(self.kind, "pass_share", self.pass_share, low=0.0, high=1.0)
-        checks.flag(self.kind, "agreement", self.agreement)
+        if self.agreement != "dual":
+            checks.require(
+                isinstance(self.agreement, bool), self.kind, "agreement", self.agreement, "must be true, false or dual"
+            )
+        checks.flag(self.kind, "drop_undiscriminating", self.drop_undiscriminating)
         checks.real(self.kind, "per_call_s", self.per_call_s, low=0.01, high=600.0)
         checks.sampling(self.kind, max_tokens=self.max_tokens, temperature=self.temperature, effort=self.effort)
 
@@ -151,6 +157,7 @@ class UnitTestEvaluator(Leaf):
             max_tokens=self.max_tokens,
             temperature=self.temperature,
             effort=self.effort,
+            drop_undiscriminating=self.drop_undiscriminating,
         )
         judged = await judge_by_tests(trace, how)
         span = Span(

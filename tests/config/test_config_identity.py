@@ -43,6 +43,13 @@ def test_a_known_hash():
     )
 
 
+def test_a_setting_that_was_added_later_leaves_known_hashes_alone():
+    pipe = Generator(model=M, n=8) >> UnitTestGenerator() >> UnitTestEvaluator()
+    assert pipeline_hash(pipe) == "7cac4662e59eb680745e9b342b5217547850aa7b598c12407f8df1dd29a24016"
+    dropping = Generator(model=M, n=8) >> UnitTestGenerator() >> UnitTestEvaluator(drop_undiscriminating=True)
+    assert not same(pipe, dropping)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -186,7 +193,15 @@ leaves = st.one_of(
     ),
     optional(Revise, **asking, rounds=st.integers(1, 5), window=st.integers(1, 5), keep_inputs=st.booleans()),
     optional(UnitTestGenerator, **asking, n=st.integers(1, 100), use_examples=st.booleans()),
-    optional(UnitTestEvaluator, **asking, top_k=many, pass_share=st.floats(0, 1), per_call_s=st.floats(0.01, 600)),
+    optional(
+        UnitTestEvaluator,
+        **asking,
+        top_k=many,
+        pass_share=st.floats(0, 1),
+        agreement=st.sampled_from([True, False, "dual"]),
+        drop_undiscriminating=st.booleans(),
+        per_call_s=st.floats(0.01, 600),
+    ),
     optional(Verifier, **asking, unit_tests=st.integers(0, 100), keep=st.sampled_from(["all", "passed", "best"])),
     st.integers(1, 99).map(lambda to: Shorten(to=to)),
 )

@@ -124,6 +124,63 @@ async def test_share_alone_when_agreement_is_off(sandbox):
     assert [c.score for c in after.candidates] == pytest.approx([1.0, 1 / 3])
 
 
+async def test_dual_agreement_chooses_by_the_tests_that_programs_pass_together(sandbox):
+    reply = "assert f(3) == 6\nassert f(5) == 8\nassert f(6) == 9"
+    programs = program("x + 3"), program("x * 2"), program("2 * x"), program("x + x")
+    trace = await with_tests(*programs, problem=PLAIN, reply=reply)
+    after = await UnitTestEvaluator(model="judge", sandbox=sandbox, agreement="dual")(trace)
+    # x + 3 passes all three alone, √1 × 3; the others pass the first together, √3 × 1; at most √4 × 3, halved.
+    scores = {c.id: c.score for c in after.candidates}
+    assert scores["generator#0"] == pytest.approx(3 / 6 / 2)
+    assert scores["generator#1"] == scores["generator#3"] == pytest.approx(3**0.5 / 6 / 2)
+    assert after.candidates[0].id == "generator#0"
+
+
+async def test_examples_come_before_dual_agreement(sandbox):
+    trace = await with_tests(program("x + 3"), program("x + 3 "), program("x * 2"), reply="assert f(4) == 7")
+    after = await UnitTestEvaluator(model="judge", sandbox=sandbox, agreement="dual")(trace)
+    # One example, weight 2: (2·1 + 0) / 3 for the one that passes it, (0 + √2·1/√3) / 3 for the pair.
+    assert [c.id for c in after.candidates] == ["generator#2", "generator#0", "generator#1"]
+    assert [c.score for c in after.candidates] == pytest.approx([2 / 3, (2 / 3) ** 0.5 / 3, (2 / 3) ** 0.5 / 3])
+
+
+async def test_dual_agreement_scores_nothing_that_did_not_run(sandbox):
+    sandbox.broken = ("x * 2",)
+    trace = await with_tests(program("x * 2"), program("x + x"))
+    after = await UnitTestEvaluator(model="judge", sandbox=sandbox, agreement="dual")(trace)
+    assert {c.id: c.score for c in after.candidates} == {"generator#0": None, "generator#1": 1.0}
+
+
+@pytest.mark.parametrize("agreement", [True, False, "dual"])
+async def test_undiscriminating_tests_are_dropped_and_counted(sandbox, agreement):
+    # f(0) == 0 is passed by whatever returns 0 or its argument, f(1) == 5 by nobody.
+    reply = "assert f(0) == 0\nassert f(1) == 5\nassert f(3) == 6"
+    trace = await with_tests(program("0"), program("x * 2"), problem=PLAIN, reply=reply)
+    evaluator = UnitTestEvaluator(model="judge", sandbox=sandbox, agreement=agreement, drop_undiscriminating=True)
+    after = await evaluator(trace)
+    assert after.spans[-1].notes == (
+        "tests not counted: 2 of 3",
+        "dropped failed_by_all: 1",
+        "dropped passed_by_returns_first_argument: 1",
+    )
+    assert {c.id: c.passed for c in after.candidates} == {"generator#0": False, "generator#1": True}
+    assert after.candidates[0].id == "generator#1"
+    assert len(sandbox.programs) == 3
+    assert after.usage.calls == trace.usage.calls
+
+
+async def test_trivial_programs_run_only_when_they_are_asked_for(sandbox):
+    trace = await with_tests(program("0"), program("x * 2"), problem=PLAIN, reply="assert f(3) == 0")
+    plain = await UnitTestEvaluator(model="judge", sandbox=sandbox, agreement=False)(trace)
+    assert len(sandbox.programs) == 2
+    assert [c.score for c in plain.candidates] == [1.0, 0.0]
+    # The only test is one that a constant passes: it stays, since a weak test is better than none.
+    asked = UnitTestEvaluator(model="judge", sandbox=sandbox, agreement=False, drop_undiscriminating=True)
+    assert (await asked(trace)).spans[-1].notes == (
+        "kept though trivial programs pass them, since no others are left: 1",
+    )
+
+
 async def test_a_sandbox_failure_is_not_judged_never_failed(sandbox):
     sandbox.broken = ("x + 1",)
     trace = await with_tests(program("x + 1"), program("x * 3"))
@@ -217,6 +274,9 @@ def test_settings_are_checked():
         ({"pass_share": 1.2}, "unit_test_evaluator pass_share=1.2: must be a number from 0 to 1"),
         ({"per_call_s": 0}, "unit_test_evaluator per_call_s=0"),
         ({"top_k": -1}, "unit_test_evaluator top_k=-1"),
+        ({"agreement": "single"}, "unit_test_evaluator agreement='single': must be true, false or dual"),
+        ({"agreement": 1}, "unit_test_evaluator agreement=1"),
+        ({"drop_undiscriminating": "yes"}, "unit_test_evaluator drop_undiscriminating='yes': must be true or false"),
     ]:
         with pytest.raises(ConfigError, match=message):
             UnitTestEvaluator(**settings)
