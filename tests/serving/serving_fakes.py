@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import struct
 import sys
 import zipfile
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from archon.serving._processes import start_time
+from archon.serving._register import ServerRecord
 from archon.serving.catalogue import IndexSource, ModelEntry
 from archon.serving.command import Launch, LocalModel
 
@@ -178,4 +181,17 @@ def launch(manner: str = "good", name: str = "fake") -> Launch:
         model=LocalModel(name=name, source=f"/nowhere/{name}", parameters=7),
         argv=lambda port: (sys.executable, "-c", SERVER, str(port), manner),
         environment={"FAKE": "1"},
+    )
+
+
+def record_of_this_process() -> ServerRecord:
+    """A register's entry whose supervisor is the test itself."""
+    return ServerRecord(
+        model="fake",
+        port=1,
+        pid=os.getpid(),
+        started_ticks=start_time(os.getpid()) or 0,
+        server_id="old",
+        parameters=7,
+        log_path="",
     )

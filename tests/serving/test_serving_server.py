@@ -10,14 +10,17 @@ import sys
 import threading
 import time
 import urllib.request
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from serving_fakes import SERVER, launch
 
 from archon.errors import ServingError
+from archon.serving import _lifetime
 from archon.serving import server as module
 from archon.serving._processes import members, shared_memory, start_time
+from archon.serving._register import ServerRecord
 from archon.serving.options import ServeOptions
 from archon.serving.server import RunningServer, obtain, running_servers
 
@@ -28,7 +31,7 @@ OPTIONS = ServeOptions(start_timeout_s=20.0)
 
 @pytest.fixture(autouse=True)
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_GRACE_S", 0.7)
+    monkeypatch.setattr(_lifetime, "GRACE_S", 0.7)
 
 
 def start(manner: str = "good", options: ServeOptions = OPTIONS, lines: list[str] | None = None) -> RunningServer:
@@ -48,7 +51,7 @@ def wait_until(condition: object, seconds: float = 15.0) -> None:
         time.sleep(0.05)
 
 
-def is_gone(record: module.ServerRecord) -> bool:
+def is_gone(record: ServerRecord) -> bool:
     return not record.is_alive and not members(record.pid, record.server_id)
 
 
@@ -103,7 +106,7 @@ def test_one_that_never_answers_is_given_up_and_ended(archon_home: Path):
 
 
 def test_waiting_shows_progress(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "_PROGRESS_EVERY_S", 0.1)
+    monkeypatch.setattr(_lifetime, "_PROGRESS_EVERY_S", 0.1)
     lines: list[str] = []
     server = start(lines=lines)
     server._stop()
@@ -180,7 +183,7 @@ async def test_a_stale_or_foreign_entry_is_not_trusted(archon_home: Path):
     entry = archon_home / "servers" / os.listdir(archon_home / "servers")[0] / "server.json"
     await server.stop()
     # Same process id as this test, another start time: a later process must not be taken for the server, or ended.
-    record = {**json.loads(json.dumps(module.asdict(server.record))), "pid": os.getpid()}
+    record = {**json.loads(json.dumps(asdict(server.record))), "pid": os.getpid()}
     entry.write_text(json.dumps(record))
     assert running_servers() == ()
     again = start()
@@ -201,9 +204,9 @@ async def test_a_port_in_use_is_an_error_when_it_was_asked_for_and_another_is_tr
         port = taken.getsockname()[1]
         with pytest.raises(ServingError, match="Address already in use"):
             start(options=ServeOptions(port=port, start_timeout_s=20.0))
-        free = module._free_port
+        free = _lifetime.free_port
         ports = iter([port])
-        monkeypatch.setattr(module, "_free_port", lambda: next(ports, None) or free())
+        monkeypatch.setattr(_lifetime, "free_port", lambda: next(ports, None) or free())
         server = start()
         assert answers(server)
         await server.stop()
@@ -214,20 +217,21 @@ import sys, threading, time
 sys.path.insert(0, {tests!r})
 from serving_fakes import launch
 from archon.serving.options import ServeOptions
-from archon.serving import server as module
-module._GRACE_S = 0.7
-server = module.obtain(launch("family"), ServeOptions(start_timeout_s=20.0), lambda _: None, threading.Event())
+from archon.serving import _lifetime
+from archon.serving.server import obtain
+_lifetime.GRACE_S = 0.7
+server = obtain(launch("family"), ServeOptions(start_timeout_s=20.0), lambda _: None, threading.Event())
 print(server.pid, server.record.server_id, server.record.port, server.reused, flush=True)
 time.sleep(600)
 """
 
 
-def user() -> tuple[subprocess.Popen[str], module.ServerRecord, bool]:
+def user() -> tuple[subprocess.Popen[str], ServerRecord, bool]:
     code = USER.format(tests=str(Path(__file__).parent))
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     pid, server_id, port, reused = process.stdout.readline().split()
-    record = module.ServerRecord(
+    record = ServerRecord(
         model="fake",
         port=int(port),
         pid=int(pid),
