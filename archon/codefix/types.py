@@ -89,6 +89,8 @@ class TestRun:
     detail: str = ""
     """Why it is not `finished`; printable."""
     wall_s: float = 0.0
+    set_aside: tuple[str, ...] = ()
+    """Files of the candidate's that took no part, because they belong to the tests and their runner."""
 
     @property
     def passed(self) -> frozenset[str]:
