@@ -1,4 +1,4 @@
-"""What an instance's tests say before anything is fixed: which fail and must pass, which pass and must stay, which flip.
+"""What an instance's tests say before a fix: what fails and must pass, what must go on passing, what flips.
 
 The pristine tree runs several times. A test that does not come out the same way every time is quarantined: it says
 nothing of a patch. Instances name tests that do not exist, or that already pass, often enough that this is checked and
