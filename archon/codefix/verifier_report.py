@@ -174,16 +174,13 @@ def markdown(report: VerifierReport) -> str:
 def _sentences(report: VerifierReport) -> list[str]:
     total, flaky = len(report.problems), len(report.flaky)
     if report.reruns:
-        said = [
-            f"- {flaky} of {total} problems ({percent(flaky / total if total else None)}) have tests that flip from run to run."
-        ]
+        share = percent(flaky / total if total else None)
+        said = [f"- {flaky} of {total} problems ({share}) have tests that flip from run to run."]
     else:
         said = ["- Every suite ran once, so flaky tests could not be found."]
     if report.visible_passes:
-        wrong, seen = report.false_positives, report.visible_passes
-        said += [
-            f"- {wrong} of {seen} patches ({_percent(wrong, seen)}) that pass the visible tests fail the held-out ones."
-        ]
+        part = f"{report.false_positives} of {report.visible_passes} patches ({percent(report.false_positive_rate)})"
+        said += [f"- {part} that pass the visible tests fail the held-out ones."]
     else:
         said += ["- No patch was judged by tests other than the visible ones, so false positives are not known."]
     return said
