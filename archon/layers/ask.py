@@ -11,11 +11,11 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Protocol
 
 from archon.errors import AuthError, BudgetExceeded, ConfigError, ModelError, QuotaExhausted, ScriptExhausted
 from archon.models.lost import one_each, usage_of
-from archon.models.protocol import Completion, Model, Request
+from archon.models.protocol import Completion, Effort, Model, Request
 from archon.types import Message, Trace, Usage, beside
 
 Status = Literal["ok", "repaired", "failed", "truncated", "call_failed"]
@@ -50,8 +50,8 @@ async def attempt(model: Model | str | None, request: Request) -> Attempt:
     except _TERMINAL:
         raise
     except BudgetExceeded as error:
-        lost = Completion(text="", model=model.name, finish_reason="budget", error=str(error))
-        return Attempt(completions=(lost,) * request.n)
+        forbidden = Completion(text="", model=model.name, finish_reason="budget", error=str(error))
+        return Attempt(completions=(forbidden,) * request.n)
     except ModelError as error:
         said = f"{type(error).__name__}: {error}"
         took = [usage_of(each, calls=1, price=model.price) for each in one_each(error, request.n)]
@@ -93,6 +93,42 @@ def tally(statuses: Iterable[Status]) -> tuple[tuple[str, int], ...]:
     """Count parse statuses, in the order in which they are defined."""
     counts = Counter(statuses)
     return tuple((status, counts[status]) for status in _STATUSES if counts[status])
+
+
+class Asking(Protocol):
+    """A layer that asks a model: what all its requests share, and what their seeds are derived from."""
+
+    @property
+    def name(self) -> str:
+        """Return its label."""
+
+    @property
+    def seed(self) -> int:
+        """Return the run's seed."""
+
+    @property
+    def temperature(self) -> float | None:
+        """Return the temperature, None for the endpoint's default."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Return the most tokens of one reply."""
+
+    @property
+    def effort(self) -> Effort | None:
+        """Return a reasoning model's effort, None to leave it out."""
+
+
+def request_of(layer: Asking, messages: tuple[Message, ...], *place: object, n: int = 1) -> Request:
+    """Return a layer's request; `place` tells it from the layer's others, so that each has a seed of its own."""
+    return Request(
+        messages=messages,
+        n=n,
+        temperature=layer.temperature,
+        max_tokens=layer.max_tokens,
+        seed=derive_seed(layer.seed, layer.name, *place),
+        effort=layer.effort,
+    )
 
 
 def derive_seed(seed: int, *parts: object) -> int:

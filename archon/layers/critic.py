@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from archon.layers import checks, prompts
-from archon.layers.ask import ask, derive_seed, halted, over_budget, spent, tally, tokens_bound, unread
+from archon.layers.ask import ask, halted, over_budget, request_of, spent, tally, tokens_bound, unread
 from archon.layers.parse_critiques import parse_critiques
 from archon.layers.views import blank, view
-from archon.models.protocol import Effort, Model, Request
+from archon.models.protocol import Effort, Model
 from archon.pipeline.layer import Leaf
 from archon.pipeline.plan import LayerPlan, Shape
 from archon.types import Span, Trace
@@ -37,14 +37,8 @@ class Critic(Leaf):
         usable = trace.usable
         if not usable:
             return trace.spend(Span(layer=self.name, kind=self.kind))
-        request = Request(
-            messages=prompts.critique(trace.problem, [view(candidate) for candidate in usable]),
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            seed=derive_seed(self.seed, self.name, trace.round),
-            effort=self.effort,
-        )
-        (completion,) = await ask(self.model, request)
+        messages = prompts.critique(trace.problem, [view(candidate) for candidate in usable])
+        (completion,) = await ask(self.model, request_of(self, messages, trace.round))
         critiques, parsed = parse_critiques(completion.text, len(usable))
         span = Span(
             layer=self.name, kind=self.kind, usage=spent([completion]), parses=tally([unread(completion) or parsed])

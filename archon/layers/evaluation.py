@@ -8,13 +8,13 @@ from typing import Literal
 
 from archon.layers import prompts
 from archon.layers.agreement import Observation, agreement, believed, examples_first
-from archon.layers.ask import Status, ask, derive_seed, over_budget, spent, unread
+from archon.layers.ask import Status, ask, over_budget, request_of, spent, unread
 from archon.layers.discrimination import Discrimination, discriminate, run_trivial
 from archon.layers.dual_agreement import dual_agreement
 from archon.layers.execution import Ran, execute, executes
 from archon.layers.parse_statement_verdicts import parse_statement_verdicts
 from archon.layers.views import view
-from archon.models.protocol import Completion, Effort, Model, Request
+from archon.models.protocol import Completion, Effort, Model
 from archon.pipeline.compose import gather
 from archon.sandbox.protocol import Sandbox
 from archon.types import Candidate, Trace, UnitTest, Usage, Verdict
@@ -173,12 +173,12 @@ def _code_notes(ran: Sequence[Ran], counted: Sequence[bool]) -> tuple[str, ...]:
 async def _judge_prose(trace: Trace, todo: tuple[Candidate, ...], how: Judging) -> Judged:
     """Ask about each candidate on its own; a judge that is cut off or down leaves that candidate not judged."""
     requests = [
-        Request(
-            messages=prompts.statement_verdicts(trace.problem, view(candidate), trace.tests),
-            temperature=how.temperature,
-            max_tokens=how.max_tokens,
-            seed=derive_seed(how.seed, how.name, "tests", trace.round, candidate.id),
-            effort=how.effort,
+        request_of(
+            how,
+            prompts.statement_verdicts(trace.problem, view(candidate), trace.tests),
+            "tests",
+            trace.round,
+            candidate.id,
         )
         for candidate in todo
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from archon.layers import checks, prompts
-from archon.layers.ask import ask, derive_seed, halted, over_budget, spent, tally, tokens_bound
+from archon.layers.ask import ask, halted, over_budget, request_of, spent, tally, tokens_bound
 from archon.layers.candidates import candidate_from, read_status
 from archon.layers.views import blank, view
 from archon.models.protocol import Effort, Model, Request
@@ -94,11 +94,5 @@ class Fuser(Leaf):
 
     def _request(self, trace: Trace, inputs: tuple[Candidate, ...]) -> Request:
         views = [view(candidate, critique=True, tests=True) for candidate in inputs]
-        return Request(
-            messages=prompts.fusion(trace.problem, views, length_control=self.length_control),
-            n=self.n,
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            seed=derive_seed(self.seed, self.name, trace.round),
-            effort=self.effort,
-        )
+        messages = prompts.fusion(trace.problem, views, length_control=self.length_control)
+        return request_of(self, messages, trace.round, n=self.n)

@@ -8,17 +8,17 @@ from itertools import permutations
 from typing import ClassVar, Literal
 
 from archon.layers import checks, prompts
-from archon.layers.ask import Status, ask, derive_seed, halted, over_budget, spent, tally, tokens_bound, unread
+from archon.layers.ask import Status, ask, halted, over_budget, request_of, spent, tally, tokens_bound, unread
 from archon.layers.parse_choice import parse_choice
 from archon.layers.parse_ranking import parse_ranking
 from archon.layers.tournament import bradley_terry, copeland, wins_from
 from archon.layers.views import View, blank, tests_score, view
-from archon.models.protocol import Effort, Model, Request
+from archon.models.protocol import Effort, Model
 from archon.pipeline.compose import gather
 from archon.pipeline.layer import Leaf
 from archon.pipeline.plan import LayerPlan, Shape
 from archon.tasks.extract import extract_answer
-from archon.types import Candidate, Message, Span, Trace, Usage
+from archon.types import Candidate, Span, Trace, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ class Ranker(Leaf):
         return await (self._listwise(trace, views) if self.method == "listwise" else self._pairwise(trace, views))
 
     async def _listwise(self, trace: Trace, views: list[View]) -> _Opinion:
-        (completion,) = await ask(self.model, self._request(trace, prompts.ranking(trace.problem, views)))
+        (completion,) = await ask(self.model, request_of(self, prompts.ranking(trace.problem, views), trace.round))
         count = len(views)
         order, parsed = parse_ranking(completion.text, count)
         status = unread(completion) or parsed
@@ -117,7 +117,9 @@ class Ranker(Leaf):
     async def _pairwise(self, trace: Trace, views: list[View]) -> _Opinion:
         """Compare every pair in both orders, all side by side."""
         pairs = list(permutations(range(len(views)), 2))
-        requests = [self._request(trace, prompts.comparison(trace.problem, views[i], views[j]), i, j) for i, j in pairs]
+        requests = [
+            request_of(self, prompts.comparison(trace.problem, views[i], views[j]), trace.round, i, j) for i, j in pairs
+        ]
         completions = [one for (one,) in await gather([ask(self.model, request) for request in requests])]
         parsed = [parse_choice(completion.text) for completion in completions]
         statuses = tuple(unread(c) or status for c, (_, status) in zip(completions, parsed, strict=True))
@@ -129,15 +131,6 @@ class Ranker(Leaf):
         score = copeland if self.scores == "copeland" else bradley_terry
         values = score(wins) if any(map(any, wins)) else None
         return _Opinion(values=values, usage=spent(completions), statuses=statuses, stop=over_budget(completions))
-
-    def _request(self, trace: Trace, messages: tuple[Message, ...], *place: int) -> Request:
-        return Request(
-            messages=messages,
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            seed=derive_seed(self.seed, self.name, trace.round, *place),
-            effort=self.effort,
-        )
 
 
 def ranked(

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from archon.layers import checks, prompts
-from archon.layers.ask import ask, derive_seed, halted, over_budget, tally, tokens_bound
+from archon.layers.ask import ask, halted, over_budget, request_of, tally, tokens_bound
 from archon.layers.candidates import candidate_from, read_status
 from archon.layers.views import blank, view
-from archon.models.protocol import Effort, Model, Request
+from archon.models.protocol import Effort, Model
 from archon.pipeline.compose import gather
 from archon.pipeline.layer import Leaf
 from archon.pipeline.plan import LayerPlan, Shape
@@ -98,14 +98,8 @@ class Revise(Leaf):
         chain = _Chain(answers=(candidate,))
         for done in range(self.rounds):
             views = [view(answer, critique=True, tests=True) for answer in chain.answers[-self.window :]]
-            request = Request(
-                messages=prompts.revision(trace.problem, views),
-                temperature=self.temperature,
-                max_tokens=self.max_tokens,
-                seed=derive_seed(self.seed, self.name, trace.round, candidate.id, done),
-                effort=self.effort,
-            )
-            (completion,) = await ask(self.model, request)
+            messages = prompts.revision(trace.problem, views)
+            (completion,) = await ask(self.model, request_of(self, messages, trace.round, candidate.id, done))
             name = trace.name(self.name, index * self.rounds + done)
             revised = candidate_from(completion, name, temperature=self.temperature, parents=(chain.answers[-1].id,))
             usage = chain.usage + completion.usage

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from archon.layers import checks, prompts
-from archon.layers.ask import Status, ask, derive_seed, halted, over_budget, spent, tally, tokens_bound, unread
+from archon.layers.ask import Status, ask, halted, over_budget, request_of, spent, tally, tokens_bound, unread
 from archon.layers.evaluation import Agree, Judging, judge_by_tests
 from archon.layers.execution import executes
 from archon.layers.parse_tests import ParsedTests, parse_code_tests, parse_prose_tests
@@ -68,13 +68,7 @@ class UnitTestGenerator(Leaf):
             return trace.spend(Span(layer=self.name, kind=self.kind, notes=("no tests: not executable",)))
         if trace.round > 0 and trace.tests:
             return trace.spend(Span(layer=self.name, kind=self.kind, notes=("tests of the first round kept",)))
-        request = Request(
-            messages=asking_for_tests(trace.problem, self.n),
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            seed=derive_seed(self.seed, self.name, "write", trace.round),
-            effort=self.effort,
-        )
+        request = request_of(self, asking_for_tests(trace.problem, self.n), "write", trace.round)
         written = await write_tests(trace, self.model, request, self.n, use_examples=self.use_examples)
         span = Span(
             layer=self.name,

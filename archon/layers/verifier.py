@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from archon.layers import checks, prompts
-from archon.layers.ask import Status, ask, derive_seed, halted, over_budget, tally, tokens_bound, unread
+from archon.layers.ask import Status, ask, halted, over_budget, request_of, tally, tokens_bound, unread
 from archon.layers.evaluation import Judged, Judging, judge_by_tests
 from archon.layers.parse_choice import parse_verdict
 from archon.layers.unit_tests import (
@@ -19,12 +19,12 @@ from archon.layers.unit_tests import (
     write_tests,
 )
 from archon.layers.views import best_first, blank, view
-from archon.models.protocol import Completion, Effort, Model, Request
+from archon.models.protocol import Completion, Effort, Model
 from archon.pipeline.compose import gather
 from archon.pipeline.layer import Leaf
 from archon.pipeline.plan import LayerPlan, Shape
 from archon.sandbox.protocol import Sandbox
-from archon.types import Candidate, Message, Span, Trace, Usage, Verdict, beside
+from archon.types import Candidate, Span, Trace, Usage, Verdict, beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +145,7 @@ class Verifier(Leaf):
         if not self.unit_tests or trace.tests or tried or not trace.usable:
             return Written()
         messages = asking_for_tests(trace.problem, self.unit_tests)
-        request = self._request(trace, messages, "write")
+        request = request_of(self, messages, trace.round, "write")
         return await write_tests(trace, self.model, request, self.unit_tests, use_examples=self.use_examples)
 
     def _judging(self) -> Judging:
@@ -159,15 +159,6 @@ class Verifier(Leaf):
             per_call_s=self.per_call_s,
             max_tokens=self.max_tokens,
             temperature=self.temperature,
-            effort=self.effort,
-        )
-
-    def _request(self, trace: Trace, messages: tuple[Message, ...], *place: object) -> Request:
-        return Request(
-            messages=messages,
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            seed=derive_seed(self.seed, self.name, trace.round, *place),
             effort=self.effort,
         )
 
@@ -186,13 +177,12 @@ class Verifier(Leaf):
     async def _judge(self, trace: Trace, candidate: Candidate) -> Judged:
         """Ask for the reasons, then for the verdict that they lead to. Cut-off reasons are reasons all the same."""
         shown = view(candidate)
-        (first,) = await ask(
-            self.model, self._request(trace, prompts.reasoning(trace.problem, shown), candidate.id, "reasons")
-        )
+        messages = prompts.reasoning(trace.problem, shown)
+        (first,) = await ask(self.model, request_of(self, messages, trace.round, candidate.id, "reasons"))
         if first.error is not None or not first.text.strip():
             return self._unjudged(candidate, first, first.usage)
         messages = prompts.verdict(trace.problem, shown, first.text)
-        (second,) = await ask(self.model, self._request(trace, messages, candidate.id, "verdict"))
+        (second,) = await ask(self.model, request_of(self, messages, trace.round, candidate.id, "verdict"))
         usage = first.usage + second.usage
         passed, parsed = parse_verdict(second.text)
         status = unread(second) or parsed

@@ -12,7 +12,8 @@ from archon.errors import (
     ScriptExhausted,
     UnknownPrice,
 )
-from archon.layers.ask import ask, derive_seed, over_budget, spent, tally
+from archon.layers import Critic
+from archon.layers.ask import ask, derive_seed, over_budget, request_of, spent, tally
 from archon.models.metered import Metered
 from archon.models.protocol import Request
 from archon.testing import ScriptedModel
@@ -69,6 +70,16 @@ def test_seeds_are_stable_and_differ():
     seeds = {derive_seed(s, label, r) for s in range(20) for label in ("a", "b") for r in range(20)}
     assert len(seeds) == 800
     assert all(0 <= seed < 2**31 - 2**20 for seed in seeds)
+
+
+def test_a_layers_request_has_its_settings_and_a_seed_of_its_place():
+    critic = Critic(label="nitpick", temperature=0.3, max_tokens=9, effort="low", seed=4)
+    request = request_of(critic, REQUEST.messages, 1, "verdict", n=3)
+    seed = derive_seed(4, "nitpick", 1, "verdict")
+    assert request == Request(
+        messages=REQUEST.messages, n=3, temperature=0.3, max_tokens=9, seed=seed, effort="low", sample_index=0
+    )
+    assert request_of(critic, REQUEST.messages, 1).seed == derive_seed(4, "nitpick", 1) != seed
 
 
 def test_tally_keeps_the_order_of_the_statuses():
