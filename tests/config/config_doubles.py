@@ -2,6 +2,7 @@
 
 import re
 
+from archon.sandbox.fake import ScriptedSandbox
 from archon.testing import ScriptedModel
 from archon.types import Problem, text_of
 
@@ -50,7 +51,17 @@ def readable_models(pipeline):
     return {name: ScriptedModel(readable, name=name) for name in pipeline.named_models}
 
 
-def unreadable(trace):
-    """Return what could not be read on a trace."""
+async def planned_and_run(pipeline, problem, path):
+    """Run a compiled pipeline on models that can all be read; return its plan and its trace. Failures quote `path`.
+
+    Whatever the pipeline, the calls that its layers book are those that its models saw, and the plan bounds the tokens.
+    """
+    plan = pipeline.plan(problem)
+    models = readable_models(pipeline)
+    # An engine that is down judges nothing and asks no model, so calls are what they are with one that works.
+    trace = await pipeline.resolved(models, ScriptedSandbox([])).run(problem)
     bad = {"failed", "truncated", "call_failed"}
-    return [(span.layer, parse) for span in trace.spans for parse in span.parses if parse[0] in bad]
+    assert [(span.layer, parse) for span in trace.spans for parse in span.parses if parse[0] in bad] == [], path
+    assert sum(span.usage.calls for span in trace.spans) == sum(model.calls for model in models.values()), path
+    assert trace.usage.tokens <= plan.max_tokens, path
+    return plan, trace

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from archon.models.protocol import Request
-from archon.pipeline.layer import Leaf
+from archon.pipeline.layer import Leaf, layer
 from archon.pipeline.plan import LayerPlan
 from archon.testing import ScriptedModel
 from archon.types import Candidate, Message, Problem, Span, UnitTest, Usage, Verdict
@@ -16,6 +16,12 @@ PROBLEM = Problem(id="p", prompt="What is 6 times 7?")
 
 def says(text="42", **options):
     return ScriptedModel(lambda request, index: text, **options)
+
+
+@layer
+async def own(trace):
+    """Leave the trace as it is."""
+    return trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
-from pipeline_doubles import PROBLEM, Do, Make, says
+from pipeline_doubles import PROBLEM, Do, Make, own, says
 
 from archon.layers import Critic, Generator, UnitTestEvaluator
 from archon.pipeline import layer
@@ -17,11 +17,6 @@ class Executes(Do):
     @property
     def needs_sandbox(self):
         return True
-
-
-@layer
-async def own(trace):
-    return trace
 
 
 @pytest.mark.parametrize(

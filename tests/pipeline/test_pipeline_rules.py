@@ -1,17 +1,11 @@
 import pytest
+from pipeline_doubles import own
 
 from archon.errors import OrderError
 from archon.layers import Critic, Fuser, Generator, Ranker, Revise, UnitTestEvaluator, UnitTestGenerator, Verifier
-from archon.pipeline import Parallel, layer
+from archon.pipeline import Parallel
 
 G = Generator(model="local/a")
-
-
-@layer
-async def own(trace):
-    return trace
-
-
 RANKED = G >> Ranker()
 
 REFUSED = {
