@@ -135,7 +135,7 @@ def _job(
 def _places(composed: Composed, chosen: Selection, how: Settings, ids: tuple[str, ...]) -> list[str]:
     """Return the files and folders that are given to pytest, which refuses to start when one is not there."""
     if not ids:
-        return list(chosen.paths or how.test_paths or (".",))
+        return list(chosen.paths or [path or "." for path in how.test_paths] or ["."])
     there = {file.path for file in composed.files}
     return [path for path in dict.fromkeys(name.partition("::")[0] for name in ids) if path in there]
 
