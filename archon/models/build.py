@@ -42,8 +42,8 @@ class ModelSpec:
     """How often a failed request is sent again."""
     concurrency: int | None = None
     """The most requests in flight; None: 256."""
-    timeout_s: float = 600.0
-    """The longest that one request may take."""
+    timeout_s: float | None = None
+    """The longest that one request may take; None: 600, and for a `local/` model, which only queues, six hours."""
     max_n: int | None = None
     """The most completions that the endpoint gives per request; None: learn it."""
     effort: Effort | None = None
@@ -201,12 +201,22 @@ def _open_ai(spec: ModelSpec, url: str, served: str, known_as: str | None = None
         name=spec.name or served,
         api_key_env=spec.api_key_env,
         price=FREE if known_as and spec.price is None else spec.price,
-        timeout_s=spec.timeout_s,
+        timeout_s=_timeout_s(spec),
         extra_body={**default, **spec.extra_body},
         efforts=spec.efforts,
         opens_thinking=spec.opens_thinking,
         known_as=known_as,
     )
+
+
+def _timeout_s(spec: ModelSpec) -> float:
+    """Return the request time-out: a local server that is slow, on a busy machine, is not one that is down.
+
+    What it had generated would be thrown away and generated again, slower still.
+    """
+    if spec.timeout_s is not None:
+        return spec.timeout_s
+    return 6 * 3600.0 if spec.model.startswith("local/") else 600.0
 
 
 def _litellm(spec: ModelSpec, model: str, where: str) -> LiteLLMModel:
@@ -218,6 +228,6 @@ def _litellm(spec: ModelSpec, model: str, where: str) -> LiteLLMModel:
         name=spec.name or model,
         api_key_env=spec.api_key_env,
         price=spec.price,
-        timeout_s=spec.timeout_s,
+        timeout_s=_timeout_s(spec),
         extra_body={**default, **spec.extra_body},
     )

@@ -72,6 +72,9 @@ def test_a_local_model_is_free_and_known_by_its_name_whatever_its_port():
     *_, throttled, endpoint = layers_of(build_model("local/qwen", base_url_of=lambda name: f"{URL}#{name}-served"))
     assert endpoint.model == "qwen-served"
     assert throttled.limiter.start == throttled.limiter.most == 256
+    # It queues and is slow on a busy machine, and gives up nothing that it has begun.
+    assert endpoint.timeout_s == 6 * 3600
+    assert layers_of(build_model(f"{URL}#m"))[-1].timeout_s == 600
     assert build_model(f"{URL}#m").price is None
 
 
