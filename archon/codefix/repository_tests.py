@@ -137,7 +137,8 @@ def _places(composed: Composed, chosen: Selection, how: Settings, ids: tuple[str
     if not ids:
         return list(chosen.paths or [path or "." for path in how.test_paths] or ["."])
     there = {file.path for file in composed.files}
-    return [path for path in dict.fromkeys(name.partition("::")[0] for name in ids) if path in there]
+    # In the order of a whole run, because tests may depend on it.
+    return sorted({name.partition("::")[0] for name in ids} & there)
 
 
 def _is_source(path: str) -> bool:
