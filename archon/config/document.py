@@ -22,6 +22,9 @@ Place = tuple[str | int, ...]
 _MOST_BYTES = 1_000_000
 """A pipeline file is a few kilobytes; anything above this was named by mistake."""
 
+_MOST_VALUES = 100_000
+"""Nested anchors make millions of values of a few lines; a published pipeline has some hundreds."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
@@ -133,15 +136,33 @@ def _parse_yaml(text: str, source: str) -> Document:
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
+        if node is not None and _written_out(node, {}) > _MOST_VALUES:
+            raise ConfigError(
+                f"{source}: anchors make more than {_MOST_VALUES:,} values of it: too many for a pipeline"
+            )
         data = None if node is None else loader.construct_document(node)
         return Document(data=data, source=source, node=node)
     except yaml.MarkedYAMLError as error:
         raise ConfigError(f"{_at(error, source)}: not YAML that can be read: {_problem(error, text)}") from error
+    except ConfigError:
+        raise
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{source}: not YAML that can be read: {' '.join(str(error).split())}") from error
+    except (AttributeError, LookupError, TypeError) as error:  # what PyYAML does to `!!bool x` and `!!timestamp x`
+        raise ConfigError(f"{source}: not YAML that can be read: a tag (`!!...`) does not fit its value") from error
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _written_out(node: yaml.Node, known: dict[int, int]) -> int:
+    """Return how many values a node holds when each anchor is written out; one inside itself counts once."""
+    if id(node) not in known:
+        known[id(node)] = 1
+        items = node.value if isinstance(node, yaml.CollectionNode) else ()
+        inner = (each for item in items for each in (item if isinstance(item, tuple) else (item,)))
+        known[id(node)] = 1 + sum(_written_out(each, known) for each in inner)
+    return known[id(node)]
 
 
 def _at(error: yaml.MarkedYAMLError, source: str) -> str:

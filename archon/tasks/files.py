@@ -85,6 +85,10 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise TaskError(f"{path.name} line {line}: byte {error.start} is not UTF-8; save the file as UTF-8") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise TaskError(f"{path.name}: not YAML: {' '.join(str(error).split())}") from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # what PyYAML does to `!!bool x` and its like
+        if isinstance(error, TaskError):
+            raise
+        raise TaskError(f"{path.name}: not YAML: a tag (`!!...`) or a value does not fit: {error}") from error
 
 
 def _shape(kind: str) -> str:

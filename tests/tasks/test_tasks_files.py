@@ -111,6 +111,7 @@ def test_a_damaged_file(tmp_path, content, says):
         (b"- id: a\n- id: \xff", "line 2: byte"),
         (b"- !!python/object:os.system {}", "not YAML"),
         (b"- {kind: x, {}: 1}", "not YAML"),
+        (b"- {id: !!bool x}\n", "a tag"),
     ],
 )
 def test_a_damaged_yaml_file(tmp_path, content, says):
