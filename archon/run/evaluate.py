@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Protocol
 
 from archon.budget import Budget, Ledger
@@ -97,7 +97,8 @@ async def evaluate(
         async def one(problem: Problem) -> None:
             trace, record = await solver.solve(problem)
             if record.status == "budget" and total.refusals:
-                raise BudgetExceeded(f"the evaluation's own budget is used up ({options.total}): what is done is kept")
+                limits = ", ".join(f"{limit} {name}" for name, limit in _limits(options.total))
+                raise BudgetExceeded(f"the evaluation's own budget ({limits}) is used up: what is done is kept")
             journal.put(keys[problem.id], record, trace)
             if progress is not None:
                 progress.advance(record)
@@ -118,6 +119,11 @@ def unit_key(info: RunInfo, problem: Problem, options: EvalOptions) -> str:
         digest.update(dumps(part))
         digest.update(b"\0")
     return digest.hexdigest()
+
+
+def _limits(budget: Budget) -> list[tuple[str, float]]:
+    named = [(each.name, getattr(budget, each.name)) for each in fields(budget)]
+    return [(name, limit) for name, limit in named if limit is not None]
 
 
 async def _each(work: Callable[[Problem], Awaitable[None]], problems: list[Problem], limit: int) -> None:

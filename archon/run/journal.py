@@ -206,7 +206,7 @@ def _explained(path: Path) -> Iterator[None]:
         text = str(error)
         if "full" in text:
             advice = "the disk is full: free some space and run the same command to resume; what was stored is kept"
-        elif "malformed" in text or "not a database" in text:
+        elif any(sign in text for sign in ("malformed", "not a database", "no such table", "no such column")):
             advice = "the file is damaged: move it away to begin again"
         else:
             advice = "check that the folder can be written"

@@ -23,7 +23,7 @@ class ProgressBar:
         self._usd: float | None = 0.0
         self._right = self._judged = self._done = self._total = 0
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[facts]}"),
@@ -46,7 +46,9 @@ class ProgressBar:
         self._total, self._done = total, done
         self._bar.update(self._task, total=total, completed=done)
         if done:
-            self._console.print(f"{self._title}: {done} of {total} problems are done already; going on with the rest")
+            rest = "going on with the rest" if done < total else "nothing is left to do"
+            line = f"{self._title}: {done} of {total} problems are done already; {rest}"
+            self._console.print(line, markup=False, soft_wrap=True)
 
     def advance(self, record: Record) -> None:
         """Show that a problem is finished."""
@@ -62,7 +64,8 @@ class ProgressBar:
             and self._total
             and self._done * 10 // self._total > ((self._done - 1) * 10 // self._total)
         ):
-            self._console.print(f"{self._title}: {self._done} of {self._total} problems, {self.facts}")
+            line = f"{self._title}: {self._done} of {self._total} problems, {self.facts}"
+            self._console.print(line, markup=False, soft_wrap=True)
 
     @property
     def facts(self) -> str:

@@ -110,6 +110,12 @@ def test_a_file_that_is_no_journal_gives_one_clear_error(tmp_path: Path) -> None
         read_run(tmp_path)
 
 
+def test_an_empty_file_or_one_of_another_program_is_not_blamed_on_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "journal.sqlite").touch()
+    with pytest.raises(JournalError, match="no such table: meta; the file is damaged"):
+        read_run(tmp_path)
+
+
 def test_a_folder_without_a_run_gives_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="is not a run folder: it has no journal.sqlite"):
         read_run(tmp_path / "none")

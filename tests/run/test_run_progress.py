@@ -38,6 +38,16 @@ def test_a_resumed_run_says_what_is_done_already() -> None:
     assert "12 of 20 problems are done already" in out.getvalue()
 
 
+def test_a_title_is_shown_as_it_is_and_a_finished_run_has_no_rest() -> None:
+    out = io.StringIO()
+    with ProgressBar("[/x] on t", console=Console(file=out, width=10)) as bar:
+        bar.start(total=1, done=1)
+        bar.advance(record(True))
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "[/x] on t: 1 of 1 problems are done already; nothing is left to do"
+    assert lines[1].startswith("[/x] on t: 2 of 1")
+
+
 def test_what_is_not_known_is_not_shown_as_zero() -> None:
     with ProgressBar("one", console=Console(file=io.StringIO())) as bar:
         bar.start(total=2, done=0)
