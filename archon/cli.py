@@ -7,11 +7,14 @@ Exit codes: 0 done; 2 bad input (arguments, configuration, problem set, missing 
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import sys
+import warnings
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import orjson
 import typer
@@ -19,6 +22,7 @@ from rich.console import Console
 
 from archon import __version__
 from archon.budget import Budget
+from archon.cli_fix import fix
 from archon.config import LoadedPipeline, dump_pipeline, load_pipeline, pipeline_hash
 from archon.errors import (
     ArchonError,
@@ -29,6 +33,7 @@ from archon.errors import (
     SandboxError,
     ServingError,
     TaskError,
+    nearest,
 )
 from archon.pipeline.graph import drawn
 from archon.pipeline.pipeline import Pipeline
@@ -44,6 +49,7 @@ from archon.run.machine import describe_machine
 from archon.run.progress import ProgressBar
 from archon.run.remembering import RememberingGrader
 from archon.run.runtime import Runtime
+from archon.sandbox.auto import ENGINES
 from archon.serving import store
 from archon.serving.server import ServeOptions, ensure_server
 from archon.tasks import load_tasks
@@ -53,8 +59,12 @@ from archon.types import Kind, Problem, Trace
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 models_app = typer.Typer(no_args_is_help=True, help="List, fetch and check local models.")
 app.add_typer(models_app, name="models")
+app.command("fix")(fix)
 _out = Console()
 _err = Console(stderr=True)
+_USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
+"""What every mistake in the arguments is raised as; typer exports only this class below it."""
+_INT64 = 2**63
 
 EXIT_CODES: tuple[tuple[type[ArchonError], int], ...] = (
     (ConfigError, 2),
@@ -74,8 +84,17 @@ MaxTokens = Annotated[int | None, typer.Option("--max-tokens", help="Budget for 
 MaxUsd = Annotated[float | None, typer.Option("--max-usd", help="Budget for each problem, in dollars.")]
 MaxSeconds = Annotated[float | None, typer.Option("--max-seconds", help="Budget for each problem, in seconds.")]
 MaxCalls = Annotated[int | None, typer.Option("--max-calls", help="Budget for each problem, in model calls.")]
-Seed = Annotated[int, typer.Option(help="The same seed asks a model for the same samples.")]
-Engine = Annotated[str | None, typer.Option("--sandbox", help="docker or bubblewrap; left out: the best one here.")]
+Seed = Annotated[
+    int, typer.Option(min=-_INT64, max=_INT64 - 1, help="The same seed asks a model for the same samples.")
+]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        "--sandbox",
+        help="docker or bubblewrap; left out: the best one here.",
+        callback=lambda name: _engine(name),
+    ),
+]
 
 
 @app.command()
@@ -96,6 +115,8 @@ def solve(
     """Solve one problem and print the answer; --json prints the whole trace."""
     loaded = load_pipeline(pipeline, lenient=lenient)
     problem = _problem(prompt, kind, entry_point)
+    if not problem.text.strip():
+        raise ConfigError("the problem is empty: give it as an argument or on standard input")
     given = Budget(tokens=max_tokens, usd=max_usd, seconds=max_seconds, calls=max_calls)
     budget = _narrowed(loaded.budget, given)
 
@@ -107,21 +128,19 @@ def solve(
             return await ready.run(problem, budget=budget, sandbox=engine, seed=seed)
 
     trace = asyncio.run(work())
+    unanswered = trace.stop == "budget" and trace.answer is None
     if as_json:
         _print_json({"answer": None if trace.answer is None else trace.answer.text, "trace": asdict(trace)})
-        return
-    _out.print("(no answer)" if trace.answer is None else trace.answer.text, markup=False, highlight=False)
+        raise typer.Exit(4 if unanswered else 0)
+    _say("(no answer)" if trace.answer is None else trace.answer.text)
     usage = trace.usage
-    tokens = "not known" if usage.tokens is None else f"{usage.tokens:,}"
-    cost = "not known" if usage.cost_usd is None else f"${usage.cost_usd:.6f}"
+    tokens = "tokens not known" if usage.tokens is None else f"{usage.tokens:,} tokens"
+    cost = "cost not known" if usage.cost_usd is None else f"${usage.cost_usd:.6f}"
     passed = None if trace.answer is None else trace.answer.passed
     verdict = {True: "verified", False: "rejected", None: "not judged"}[passed]
     stop = f" · stopped: {trace.stop_reason or trace.stop}" if trace.stop else ""
-    _err.print(
-        f"{verdict} · {usage.calls} calls · {tokens} tokens · {cost} · {usage.critical_s:.1f} s critical path{stop}",
-        markup=False,
-        highlight=False,
-    )
+    _note(f"{verdict} · {usage.calls} calls · {tokens} · {cost} · {usage.critical_s:.1f} s critical path{stop}")
+    raise typer.Exit(4 if unanswered else 0)
 
 
 @app.command()
@@ -195,7 +214,7 @@ def evaluate_command(
         _list_ignored(each)
     tasks = load_tasks(task, limit=limit, difficulties=difficulty, seed=seed)
     tasks = replace(tasks, grader=RememberingGrader(tasks.grader))
-    folder = out or Path("runs") / f"{tasks.name}-{'-'.join(each.name for each in loaded)}"
+    folder = out or Path("runs") / f"{tasks.name}-{'-'.join(_folder_name(each) for each in loaded)}"
     options = EvalOptions(
         concurrency=concurrency,
         budget=Budget(tokens=max_tokens, usd=max_usd, seconds=max_seconds, calls=max_calls),
@@ -214,7 +233,7 @@ def evaluate_command(
     try:
         runs = asyncio.run(work())
     except KeyboardInterrupt:
-        _err.print(f"stopped; finished problems are in {folder}: the same command goes on from there", highlight=False)
+        _note(f"stopped; finished problems are in {folder}: the same command goes on from there")
         raise typer.Exit(130) from None
     paths = write_report(runs, folder)
     if as_json:
@@ -225,7 +244,7 @@ def evaluate_command(
     _out.print(table(runs), markup=False, highlight=False, soft_wrap=True)
     for run in runs[1:]:
         _print_comparison(runs[0], run)
-    _out.print(f"report: {paths.html}", markup=False, highlight=False, soft_wrap=True)
+    _say(f"report: {paths.html}")
 
 
 def run_folder(folder: Path, one: LoadedPipeline, every: list[LoadedPipeline]) -> Path:
@@ -234,9 +253,14 @@ def run_folder(folder: Path, one: LoadedPipeline, every: list[LoadedPipeline]) -
     Raises:
         ConfigError: two pipelines have the same name.
     """
-    if [each.name for each in every].count(one.name) > 1:
+    if [_folder_name(each) for each in every].count(_folder_name(one)) > 1:
         raise ConfigError(f"two pipelines are named {one.name!r}: give each its own `name:`")
-    return folder if len(every) == 1 else folder / one.name
+    return folder if len(every) == 1 else folder / _folder_name(one)
+
+
+def _folder_name(loaded: LoadedPipeline) -> str:
+    """Return a pipeline's name as one folder: a name from a file must not lead out of the run folder."""
+    return re.sub(r"[/\\\0]+", "-", loaded.name).strip(". ") or "pipeline"
 
 
 async def _evaluate(
@@ -251,9 +275,10 @@ async def _evaluate(
     compiled = loaded.pipeline.compiled(loaded.name)
     options = replace(options, budget=_narrowed(loaded.budget, options.budget))
     with Journal(folder) as journal:
-        if repair and (dropped := journal.drop_damaged()):
-            _err.print(f"dropped {len(dropped)} damaged rows; their problems are solved again", highlight=False)
         info = await _info(loaded, compiled, tasks, options.seed, runtime)
+        journal.begin(info)  # before a repair: nothing is dropped from another run's folder
+        if repair and (dropped := journal.drop_damaged()):
+            _note(f"dropped {len(dropped)} damaged rows; their problems are solved again")
         with ProgressBar(f"{loaded.name} on {tasks.name}", console=_err) as bar:
             return await evaluate(
                 compiled, tasks, journal=journal, info=info, runtime=runtime, options=options, progress=bar
@@ -272,7 +297,7 @@ def report(
         _print_json({kind: str(path) for kind, path in asdict(paths).items()})
         return
     for path in asdict(paths).values():
-        _out.print(str(path), markup=False, highlight=False)
+        _say(str(path))
 
 
 @app.command()
@@ -297,33 +322,33 @@ def models_list(as_json: AsJson = False) -> None:
         _print_json([asdict(entry) for entry in entries])
         return
     for entry in entries:
-        _out.print(str(entry), markup=False, highlight=False)
+        _say(str(entry))
 
 
 @models_app.command("pull")
 def models_pull(name: Annotated[str, typer.Argument(help="A name of `archon models list`.")]) -> None:
     """Fetch a model, check its SHA-256, and make it ready to serve."""
-    path = store.pull(name, progress=lambda line: _err.print(line, markup=False, highlight=False))
-    _out.print(str(path), markup=False, highlight=False)
+    path = store.pull(name, progress=_note)
+    _say(str(path))
 
 
 @models_app.command("verify")
 def models_verify(name: Annotated[str, typer.Argument(help="A name of `archon models list`.")]) -> None:
     """Hash a fetched model again and compare with the pinned SHA-256."""
     store.verify(name)
-    _out.print(f"{name}: the SHA-256 is the pinned one", markup=False, highlight=False)
+    _say(f"{name}: the SHA-256 is the pinned one")
 
 
 @app.command()
 def serve(
     model: Annotated[str, typer.Argument(help="A name of `archon models list`.")],
-    port: Annotated[int | None, typer.Option(help="Left out: a free one.")] = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Left out: a free one.")] = None,
 ) -> None:
     """Serve a local model behind an OpenAI-compatible endpoint until Ctrl-C."""
 
     async def work() -> None:
         server = await ensure_server(model, options=ServeOptions(port=port))
-        _out.print(f"{server.base_url}#{model}", markup=False, highlight=False)
+        _say(f"{server.base_url}#{model}")
         try:
             await asyncio.Event().wait()
         finally:
@@ -336,17 +361,38 @@ def serve(
 
 
 def main() -> NoReturn:
-    """Run the command line, turning every ArchonError into one line and an exit code."""
+    """Run the command line, turning every error that a user can mend into one line and an exit code."""
+    warnings.showwarning = lambda message, *_: _note(f"warning: {message}")
     try:
-        app(standalone_mode=True)
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
     except ArchonError as error:
-        _err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        raise SystemExit(exit_code(error)) from None
-    except KeyboardInterrupt:
+        _fail(str(error), exit_code(error))
+    except _USAGE_ERROR as error:
+        _fail_usage(error)
+    except (KeyboardInterrupt, typer.Abort):
         raise SystemExit(130) from None
     except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter's last flush fails too
         raise SystemExit(0) from None
-    raise SystemExit(0)
+    except OSError as error:
+        if error.filename is None and error.strerror is None:
+            raise
+        place = "" if error.filename is None else f"{str(error.filename)!r}: "
+        _fail(f"{place}{error.strerror}; check the folder's permissions and the free space", 6)
+    raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    _err.print(f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
+    raise SystemExit(code) from None
+
+
+def _fail_usage(error: Any) -> NoReturn:  # noqa: ANN401 (typer exports no name for what it raises)
+    if not (message := error.format_message()).strip():  # a group without a command, which has printed its help
+        raise SystemExit(2) from None
+    see = "" if error.ctx is None else f"; `{error.ctx.command_path} --help` says what is valid"
+    _fail(message.rstrip(".") + see, 2)
 
 
 def exit_code(error: ArchonError) -> int:
@@ -390,9 +436,15 @@ def _narrowed(own: Budget | None, given: Budget) -> Budget:
     return replace(own or Budget(), **{name: limit for name, limit in limits.items() if limit is not None})
 
 
+def _engine(name: str | None) -> str | None:
+    if name is not None and name not in ENGINES:
+        raise ConfigError(f"--sandbox {name!r}: {nearest(name, ENGINES)}")
+    return name
+
+
 def _list_ignored(loaded: LoadedPipeline) -> None:
     for key in loaded.ignored:
-        _err.print(f"ignored: {key}", markup=False, highlight=False)
+        _note(f"ignored: {key}")
 
 
 def _print_comparison(base: Run, run: Run) -> None:
@@ -401,6 +453,15 @@ def _print_comparison(base: Run, run: Run) -> None:
     for sentence in findings([], named):
         _out.print(sentence, markup=False, highlight=False, soft_wrap=True)
     _out.print(draw(comparisons(named)), markup=False, highlight=False, soft_wrap=True)
+
+
+def _say(line: str) -> None:
+    """Print on standard output as it is: never wrapped, since an answer may be code and a path is to be copied."""
+    _out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _note(line: str) -> None:
+    _err.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_json(value: object) -> None:

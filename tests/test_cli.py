@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from archon.cli import EXIT_CODES, exit_code
+from archon import Generator
+from archon.cli import EXIT_CODES, exit_code, run_folder
+from archon.config import LoadedPipeline
 from archon.errors import ArchonError, AuthError, BudgetExceeded, ConfigError, NoSandbox, OrderError
 
 ROW = {"id": "q", "kind": "maths", "prompt": "What is 1 + 1?", "answer": "2"}
@@ -97,6 +99,14 @@ def test_a_bad_task_file_is_one_line(folder: Path, text: bytes, says: str) -> No
         (("solve", "off.yaml", "hello", "--kind", "poem"), 2, "'poem'"),
         (("solve", "off.yaml", "hello", "--max-usd", "1"), 4, "no known price"),
         (("solve", "off.yaml", "hello", "--max-tokens", "-1"), 2, "tokens=-1"),
+        (("solve", "off.yaml", "hello", "--max-calls", "many"), 2, "--max-calls"),
+        (("solve", "off.yaml", "hello", "--sandbox", "dokcer"), 2, "did you mean 'docker'?"),
+        (("solve", "off.yaml", "  "), 2, "the problem is empty"),
+        (("eval", "off.yaml", "--task", "task.jsonl", "--limit", "0"), 2, "--limit"),
+        (("eval", "off.yaml", "--task", "task.jsonl", "--seed", "9223372036854775808"), 2, "--seed"),
+        (("eval", "off.yaml", "--tsak", "task.jsonl"), 2, "--task"),
+        (("evla", "off.yaml"), 2, "'eval'"),
+        (("serve", "smollm2", "--port", "65536"), 2, "--port"),
     ],
 )
 def test_a_bad_argument_is_one_line_with_its_exit_code(
@@ -146,6 +156,38 @@ def test_solve_and_plan_print_json_for_programs(folder: Path, server: str) -> No
     assert solved["trace"]["usage"]["calls"] == 2
     planned = json.loads(archon("plan", "p.yaml", "--json", cwd=folder).stdout)
     assert planned["calls"] == 2
+
+
+def test_an_answer_is_printed_as_it_is(folder: Path, server: str) -> None:
+    write(folder, f"name: one\npipeline:\n- generator: {{model: '{server}'}}\n")
+    command = [sys.executable, "-c", "from archon.cli import main; main()", "solve", "p.yaml", "hello"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, env={**os.environ, "COLUMNS": "9"}, timeout=120)
+    assert len(done.stdout.splitlines()) == 1, "not wrapped to the width of a terminal"
+    assert b"cost not known" in done.stderr
+
+
+def test_no_answer_within_the_budget_is_its_exit_code(folder: Path) -> None:
+    done = archon("solve", "off.yaml", "hello", "--max-calls", "0", cwd=folder)
+    assert done.returncode == 4
+    assert b"budget of 0 calls" in done.stderr
+
+
+def test_a_report_that_cannot_be_written_is_one_line(folder: Path, server: str) -> None:
+    write(folder, f"name: one\npipeline:\n- generator: {{model: '{server}'}}\n")
+    assert archon("eval", "p.yaml", "--task", "task.jsonl", "--out", "out", cwd=folder).returncode == 0
+    done = archon("report", "out", "--out", "p.yaml", cwd=folder)
+    assert_one_line(done, "'p.yaml'")
+    assert done.returncode == 6
+
+
+def test_a_name_does_not_lead_out_of_the_run_folder() -> None:
+    def loaded(name: str) -> LoadedPipeline:
+        return LoadedPipeline(name=name, pipeline=Generator(model="local/smollm2"))
+
+    two = [loaded("../../x"), loaded("a/b")]
+    assert [run_folder(Path("out"), each, two) for each in two] == [Path("out/-..-x"), Path("out/a-b")]
+    with pytest.raises(ConfigError, match="two pipelines are named"):
+        run_folder(Path("out"), two[1], [*two, loaded("a-b")])
 
 
 def test_every_error_has_an_exit_code() -> None:
