@@ -14,6 +14,7 @@ consistent set of results. Where tests are calls with values, `archon.sandbox.ru
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import secrets
@@ -74,7 +75,7 @@ async def run_tests(
         raise ConfigError(f"a repository that holds {sorted(own)[0]!r}, a part of pytest, cannot be tested with pytest")
     canaries = make_canaries()
     word, nonce = secrets.token_hex(16), secrets.token_hex(16)
-    job = _job(composed, chosen, settings(pristine), tuple(ids), canaries, word, nonce, limits)
+    job = _job(composed, pristine, chosen, tuple(ids), canaries, word, nonce, limits)
     return read_run(
         await sandbox.run(job),
         word=word,
@@ -87,14 +88,15 @@ async def run_tests(
 
 def _job(
     composed: Composed,
+    pristine: Tree,
     chosen: Selection,
-    how: Settings,
     ids: tuple[str, ...],
     canaries: Canaries,
     word: str,
     nonce: str,
     limits: Limits,
 ) -> Job:
+    how = settings(pristine)
     home, nest = secrets.token_hex(8), secrets.token_hex(8)
     guarded = {
         file.path: file.content for file in composed.files if is_runner_file(file.path) and _is_source(file.path)
@@ -113,7 +115,7 @@ def _job(
         "import_mode": how.import_mode,
         "python_path": how.python_path,
         "guard": {path: hashlib.sha256(content).hexdigest() for path, content in guarded.items()},
-        "changed": [path for path in composed.changed if _is_source(path)],
+        "changed": _changed(composed, pristine),
     }
     request = {
         "nonce": nonce,
@@ -139,6 +141,24 @@ def _places(composed: Composed, chosen: Selection, how: Settings, ids: tuple[str
     there = {file.path for file in composed.files}
     # In the order of a whole run, because tests may depend on it.
     return sorted({name.partition("::")[0] for name in ids} & there)
+
+
+def _changed(composed: Composed, pristine: Tree) -> dict[str, list[str]]:
+    """Return the candidate's own sources, with the classes in them that the pristine tree has word for word.
+
+    Those may have their reasons to equal everything, as the wildcards of a testing library do.
+    """
+    before = {file.path: file.content.decode("utf-8", "replace") for file in pristine}
+    after = {file.path: file.content.decode("utf-8", "replace") for file in composed.files}
+    return {path: _kept_classes(before.get(path, ""), after[path]) for path in composed.changed if _is_source(path)}
+
+
+def _kept_classes(before: str, after: str) -> list[str]:
+    try:
+        found = [node for node in ast.walk(ast.parse(before)) if isinstance(node, ast.ClassDef)]
+    except (SyntaxError, ValueError):
+        return []
+    return [node.name for node in found if (ast.get_source_segment(before, node) or "\0") in after]
 
 
 def _is_source(path: str) -> bool:

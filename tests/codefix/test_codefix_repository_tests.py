@@ -71,9 +71,18 @@ async def test_only_the_candidates_sources_are_suspected():
     candidate = tree({"a.py": "x = 1\n", "b.py": "", "notes.txt": "", "tests/test_a.py": "", "conftest.py": "evil"})
     sandbox = ScriptedSandbox([reporting({A: "passed"})])
     run = await run_tests(sandbox, candidate, pristine=SMALL)
-    assert sent(sandbox)["changed"] == ["a.py", "b.py"]
+    assert sent(sandbox)["changed"] == {"a.py": [], "b.py": []}
     assert run.set_aside == ("conftest.py", "pytest.ini")
     assert "repo/conftest.py" not in dict(sandbox.jobs[0].files)
+
+
+async def test_classes_that_stay_as_they_were_are_not_suspected():
+    wild = "class Wild:\n    def __eq__(self, other):\n        return True\n"
+    pristine = tree({"a.py": f"{wild}\nclass Tame:\n    x = 1\n", "b.py": "class Wild(", "test_a.py": ""})
+    candidate = tree({"a.py": f"# fixed\n{wild}\nclass Tame:\n    x = 2\n", "b.py": wild})
+    sandbox = ScriptedSandbox([reporting({A: "passed"})])
+    await run_tests(sandbox, candidate, pristine=pristine)
+    assert sent(sandbox)["changed"] == {"a.py": ["Wild"], "b.py": []}
 
 
 async def test_other_commands_only_when_asked_for_and_by_exit_code_alone():
@@ -240,6 +249,15 @@ async def test_a_test_that_hangs_leaves_what_was_known_before(sandbox):
     run = await run_tests(sandbox, files, pristine=files, ids=ids, limits=Limits(wall_s=30.0, memory_mb=512))
     assert run.status == "timeout"
     assert run.outcomes == tuple(zip(ids, ("passed", "error", "missing"), strict=True))
+
+
+@pytest.mark.slow
+async def test_what_breaks_at_the_very_end_is_the_last_tests_failure_and_no_tampering(sandbox):
+    conftest = "import pytest\n\n@pytest.fixture(scope='session')\ndef s():\n    yield 1\n    raise ValueError\n"
+    files = tree({"conftest.py": conftest, "test_x.py": "def test_a(s): pass\ndef test_b(): pass\n"})
+    run = await run_tests(sandbox, files, pristine=files, limits=LIMITS)
+    assert (run.status, run.detail) == ("finished", "")
+    assert dict(run.outcomes) == {"test_x.py::test_a": "passed", "test_x.py::test_b": "error"}
 
 
 @pytest.mark.slow
