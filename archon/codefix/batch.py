@@ -124,7 +124,7 @@ async def fix_batch(
         sandbox = await runtime.sandbox()
         cases, unusable = await _cases(instances, folder, sandbox, options)
         if not cases:
-            raise TaskError(f"{name}: no instance can be used; {unusable[0][0]}: {unusable[0][1]}")
+            raise TaskError(f"{name}: no instance can be used; {unusable[0][1]}")
         tasks = task_set(name, cases, policy=options.policy)
         grader = tasks.grader
         assert isinstance(grader, PatchGrader)
