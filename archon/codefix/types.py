@@ -19,6 +19,10 @@ Refusal = Literal["patch_rejected", "patch_conflict", "empty_patch"]
 """Why a patch was not applied: policy forbids it, it does not fit the tree, or there is nothing in it."""
 
 
+Form = Literal["diff", "search_replace", "function", "file"]
+"""How a model wrote a change: a unified diff, search/replace edits, whole definitions, or a whole file."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
     """One regular file of a tree."""
@@ -60,9 +64,16 @@ class Patch:
     paths: tuple[str, ...]
     """Every file that it touches, old and new names."""
     repairs: tuple[str, ...] = ()
-    """What had to be mended to read it: `fence`, `final newline`, `hunk counts`, `line ends`."""
+    """What had to be mended to read it: `fence`, `final newline`, `hunk counts`, `line ends`, `line numbers` (its lines
+    stand in exactly one other place), `trailing spaces`, `path` (left out where only one file can be meant)."""
     dropped: tuple[str, ...] = ()
-    """Files whose changes were left out, because tests and their settings are not a fix's to change."""
+    """Files whose changes were left out, because tests and their settings are not a fix's to change.
+
+    A patch that would change nothing else has an empty text, and is not refused: it is a fix that fails."""
+    modes: tuple[str, ...] = ()
+    """Files that become executable or cease to be."""
+    form: Form = "diff"
+    """What it was written as."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
