@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from archon.sandbox.protocol import Met
+
 _PREFIX = "archon-job-"
 _REMOVE_S = 5.0
 
@@ -44,6 +46,15 @@ class Group:
     def oom_kills(self) -> int:
         """Return how many of the job's processes the kernel ended for want of memory."""
         return _field(self.memory / ("memory.oom_control" if self.version == 1 else "memory.events"), "oom_kill")
+
+    def met(self) -> tuple[Met, ...]:
+        """Return the limits that the group met so far.
+
+        Raises:
+            OSError: the group is gone.
+        """
+        refused = _field(self.pids / "pids.events", "max") if (self.pids / "pids.events").exists() else 0
+        return (*(("oom",) if self.oom_kills() else ()), *(("pids_limit",) if refused else ()))
 
     def remove(self) -> None:
         """End whatever is still in the group, and remove it.
@@ -106,6 +117,20 @@ def make(hierarchy: Hierarchy, *, memory_mb: int, processes: int) -> Group:
             group.remove()
         raise
     return group
+
+
+def of_process(pid: int, name: str, root: Path = Path("/sys/fs/cgroup"), proc: Path = Path("/proc")) -> Group | None:
+    """Return the group of a process of this machine that has `name` in its path; None where it cannot be read here.
+
+    A daemon on another machine gives ids that mean other processes here, or none: the name tells.
+    """
+    with suppress(OSError):
+        for place in _candidates(root, proc / str(pid) / "cgroup"):
+            group = Group(version=place.version, memory=place.memory, pids=place.pids)
+            if name in str(place.memory) and name in str(place.pids):
+                group.met()
+                return group
+    return None
 
 
 def kill_all(folder: Path) -> None:

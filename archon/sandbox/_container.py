@@ -22,10 +22,10 @@ import urllib3.exceptions
 from docker import APIClient
 from docker.types import HostConfig, LogConfig, Ulimit
 
-from archon.sandbox import _owner
+from archon.sandbox import _cgroup, _owner
 from archon.sandbox._capture import Capture, Demultiplexer
 from archon.sandbox._payload import ENVIRONMENT, WORK, Payload
-from archon.sandbox.protocol import End, Limits, Outcome
+from archon.sandbox.protocol import End, Limits, Met, Outcome
 
 ENGINE_ERRORS = (
     docker.errors.DockerException,
@@ -81,6 +81,8 @@ class Container:
     shape: Shape
     expires: float
     """On this process's monotonic clock: when its own sleep ends."""
+    group: _cgroup.Group | None = None
+    """Where the kernel counts what it did to the container; None where this process cannot read it."""
 
 
 def start(api: APIClient, shape: Shape, run_label: dict[str, str]) -> Container:
@@ -96,14 +98,15 @@ def start(api: APIClient, shape: Shape, run_label: dict[str, str]) -> Container:
         labels=_owner.labels(shape.ttl_s) | run_label,
         host_config=_host_config(api, shape),
     )
-    container = Container(id=made["Id"], shape=shape, expires=began + shape.ttl_s)
     try:
-        api.start(container.id)
+        api.start(made["Id"])
+        pid = int(api.inspect_container(made["Id"])["State"]["Pid"])
     except ENGINE_ERRORS:
         with suppress(*ENGINE_ERRORS):
-            api.remove_container(container.id, force=True)
+            api.remove_container(made["Id"], force=True)
         raise
-    return container
+    group = _cgroup.of_process(pid, made["Id"])
+    return Container(id=made["Id"], shape=shape, expires=began + shape.ttl_s, group=group)
 
 
 def _host_config(api: APIClient, shape: Shape) -> HostConfig:
@@ -135,32 +138,35 @@ def _host_config(api: APIClient, shape: Shape) -> HostConfig:
 
 
 def end(api: APIClient, container_id: str) -> None:
-    """Kill a container and wait until nothing of it runs; the daemon removes it by itself after that."""
+    """Kill a container and wait until nothing of it runs; the daemon removes it by itself after that.
+
+    A wait that takes too long is given up: what was killed goes when the daemon comes to it, at the latest when the
+    sandbox is closed, and the job's outcome is known.
+    """
     with suppress(docker.errors.NotFound):
         try:
             api.kill(container_id)
         except docker.errors.APIError as error:
             if error.status_code not in (404, 409):  # gone, or no longer running
                 raise
-        api.wait(container_id, timeout=20)
+        with suppress(requests.exceptions.Timeout):
+            api.wait(container_id, timeout=20)
 
 
 def execute(
     api: APIClient, container: Container, payload: Payload, limits: Limits, cancelled: threading.Event
 ) -> Outcome:
-    """Run a payload in an untouched container, then end the container, whatever came of it."""
+    """Run a payload in an untouched container; the caller ends the container, whatever came of it."""
     capture = Capture(limits.output_bytes)
-    try:
-        exec_id = api.exec_create(container.id, list(payload.argv), stdin=True, workdir=WORK)["Id"]
-        # The SDK wraps the socket differently for each transport and keeps the response beside it; both are closed.
-        stream: Any = api.exec_start(exec_id, socket=True)
-        began = time.monotonic()
-        with closing(stream), closing(getattr(stream, "_response", stream)):
-            run = _Run(api, container, exec_id, capture, began + limits.wall_s, cancelled)
-            how, exit_code = run.attend(getattr(stream, "_sock", stream), payload.stdin)
-            wall_s = time.monotonic() - began
-    finally:
-        end(api, container.id)
+    exec_id = api.exec_create(container.id, list(payload.argv), stdin=True, workdir=WORK)["Id"]
+    # The SDK wraps the socket differently for each transport and keeps the response beside it; both are closed.
+    stream: Any = api.exec_start(exec_id, socket=True)
+    began = time.monotonic()
+    with closing(stream), closing(getattr(stream, "_response", stream)):
+        run = _Run(api, container, exec_id, capture, began + limits.wall_s, cancelled)
+        how, exit_code = run.attend(getattr(stream, "_sock", stream), payload.stdin)
+        wall_s = time.monotonic() - began
+        met = run.met()
     if payload.setup_failed(exit_code, capture.stderr):
         raise OSError(f"the job's files could not be unpacked in the container: {capture.stderr[:200]!r}")
     return Outcome(
@@ -169,6 +175,7 @@ def execute(
         stdout=capture.stdout,
         stderr=capture.stderr,
         wall_s=wall_s,
+        met=met,
     )
 
 
@@ -206,7 +213,9 @@ class _Run:
                 ready = selector.select(wait_s)
                 if not ready and self._exit_code() is not None:
                     self._take_the_rest(stream, demultiplexer)
-                    break
+                    if self._must_stop() is None:
+                        break
+                    continue  # something that it left behind floods its output
                 for _, events in ready:
                     if events & selectors.EVENT_WRITE:
                         pending = _send(stream, pending)
@@ -256,15 +265,25 @@ class _Run:
         return None if seen["Running"] or code is None else int(code)
 
     def _out_of_memory(self) -> bool:
-        """Return whether the kernel killed for want of memory in this container, as the daemon's events tell it.
+        """Return whether the kernel killed for want of memory in this container.
 
-        Neither other source will do: the daemon's own flag covers only PID 1 on older engines, and a program that
-        kills its whole container leaves no statistics to read.
+        Its control group tells, where it can be read; else the daemon's events. The daemon's own flag covers only
+        PID 1 on older engines, and a program that kills its whole container leaves no group and no statistics.
         """
+        with suppress(OSError):
+            if self._container.group is not None:
+                return self._container.group.oom_kills() > 0
         until: Any = time.time() + _EVENT_LAG_S  # the daemon reads fractions of a second, the SDK's types know none
         filters = {"container": self._container.id, "event": "oom"}
         with closing(self._api.events(since=1, until=until, filters=filters)) as events:
             return next(iter(events), None) is not None
+
+    def met(self) -> tuple[Met, ...]:
+        """Return the limits that the kernel counted for the container, as far as they can be read."""
+        with suppress(OSError):
+            if self._container.group is not None:
+                return self._container.group.met()
+        return ()
 
     def _kill_while_draining(self, stream: socket.socket) -> None:
         killer = threading.Thread(target=self._kill, name="archon-sandbox-kill")

@@ -2,7 +2,7 @@
 
 Files go over the program's own stdin, never through an engine's copy call: those fail on a read-only root and miss a
 tmpfs. One shell line reads exactly the archive's length, unpacks it into the working folder and becomes the program,
-so a job costs one start and the program's stdin begins where the archive ends.
+so a job costs one start and the program's stdin begins where the archive ends. A job without files is just its command.
 """
 
 from __future__ import annotations
@@ -46,11 +46,13 @@ class Payload:
     stdin: bytes
     """The archive, then the job's own stdin."""
     mark: bytes
-    """What stands on stderr when unpacking failed; the program cannot know it."""
+    """What stands on stderr when unpacking failed; the program cannot know it. Empty: there was nothing to unpack."""
+    bare: tuple[str, ...] | None = None
+    """The job's own command where there is nothing to unpack, for an engine that can tell that a command is missing."""
 
     def setup_failed(self, exit_code: int | None, stderr: bytes) -> bool:
         """Return whether the engine's own unpacking failed rather than the program."""
-        return exit_code == _SETUP_FAILED and self.mark in stderr
+        return exit_code == _SETUP_FAILED and self.mark != b"" and self.mark in stderr
 
 
 def pack(job: Job) -> Payload:
@@ -61,6 +63,10 @@ def pack(job: Job) -> Payload:
     """
     if not job.argv:
         raise ValueError("a job needs a command; argv is empty")
+    if not job.files:
+        # Through a shell too, so that a command that does not exist ends with 127 in every engine.
+        through_shell = ("/bin/sh", "-c", 'exec "$@"', "sh", *job.argv)
+        return Payload(argv=through_shell, stdin=job.stdin, mark=b"", bare=job.argv)
     size = sum(len(content) for _, content in job.files)
     if size > job.limits.disk_mb << 20:
         raise ValueError(f"the job's files have {size} bytes and its folder holds disk_mb={job.limits.disk_mb!r}")

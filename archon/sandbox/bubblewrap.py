@@ -3,8 +3,9 @@
 Covered: no network, an empty file system but for a read-only `/usr`, an unprivileged user, no nested user namespaces,
 sized writable folders in memory, rlimits; everything of a job dies with its process namespace, also when this process
 is killed. Memory and processes in total need a control group; where none can be made the limits hold per process and
-per user namespace only, and `enforces` says so. Not covered: no system-call filter (the kernel's whole surface is
-reachable), the number of files in a writable folder (only their memory), and the host's `/usr` is readable.
+per user namespace only, and `enforces` says so. Not covered: system calls beyond the refused ones of `_seccomp.py`,
+a share of the processor, the number of files in a writable folder (only their memory), and the host's `/usr` is
+readable.
 
 pytest comes from the host's `/usr` where the system has it; else this program's own is mounted in `PYTEST`.
 """
@@ -26,19 +27,25 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from archon.errors import SandboxFailed
-from archon.sandbox import _cgroup
+from archon.sandbox import _cgroup, _seccomp
 from archon.sandbox._capture import Capture
 from archon.sandbox._payload import ENVIRONMENT, WORK, Payload, pack
-from archon.sandbox.protocol import End, Job, Limits, Outcome
+from archon.sandbox.protocol import End, Job, Limits, Met, Outcome
 
 _ATTEMPTS = 3
 _NOBODY = "65534"
+_NO_COMMAND = b"bwrap: execvp "
 _SCRATCH_MB = 16
+_FILTER = _seccomp.program()
 PYTEST = "/opt/archon-pytest"
 """Where a job finds this program's pytest; the last place to look, after the interpreter's own."""
 _PYTEST_PARTS = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli")
-_ENTER = 'for file in $1; do echo $$ > "$file" || exit 121; done; shift; exec "$@"'
-"""Puts itself into the control group, then becomes the command: no process of a job is ever outside its limits."""
+_ENTER = (
+    'for file in $1; do echo $$ > "$file" || exit 121; done; '
+    'ulimit -c 0 && ulimit -n 256 && ulimit -f "$2" && ulimit -t "$3" || exit 121; shift 3; exec "$@"'
+)
+"""Puts itself into the control group, sets the limits per process, then becomes the command: no process of a job is
+ever outside its limits."""
 
 
 class BubblewrapSandbox:
@@ -58,9 +65,11 @@ class BubblewrapSandbox:
             if hierarchy
             else "NOT enforced here: memory in total (per process only), processes in total (per user namespace only)"
         )
+        calls = "a filter of dangerous system calls" if _FILTER else "no filter of system calls for this processor"
         self.enforces: tuple[str, ...] = (
             "no network",
             "read-only /usr and pytest and nothing else of the host's files, non-root user, no nested user namespaces",
+            calls,
             totals,
             "CPU time per process, wall time by the host's clock, output bytes per stream",
             "size of the writable folders (in memory)",
@@ -129,24 +138,31 @@ def _execute(
     cancelled: threading.Event,
 ) -> Outcome:
     """Run a payload and end everything of it. Blocks."""
-    # Three of a job's processes are the engine's: bwrap, its namespace's init, and the shell that unpacks.
+    # Three of a job's processes are the engine's or the job's first: bwrap, its namespace's init, the job's program.
     group = hierarchy and _cgroup.make(hierarchy, memory_mb=limits.memory_mb, processes=limits.processes + 3)
+    met: tuple[Met, ...] = ()
     try:
         command = [*prefix, *_mounts(limits)]
-        inside = ["--", *_rlimits(limits, totals=group is not None), *payload.argv]
         if group:
-            command = ["/bin/sh", "-c", _ENTER, "sh", " ".join(map(str, group.entrances)), *command]
+            inside = ["--", *(payload.bare or payload.argv)]
+            entrances, blocks = " ".join(map(str, group.entrances)), str(limits.disk_mb << 11)
+            command = ["/bin/sh", "-c", _ENTER, "sh", entrances, blocks, str(_cpu_s(limits)), *command]
+        else:
+            inside = ["--", *_rlimits(limits), *(payload.bare or payload.argv)]
         capture = Capture(limits.output_bytes)
         began = time.monotonic()
         how, exit_code, status = _attend(command, inside, payload.stdin, capture, began + limits.wall_s, cancelled)
         wall_s = time.monotonic() - began
         # bwrap says 128 + signal for a program that a signal ended; the kernel's memory killer sends signal 9.
-        if how == "exited" and exit_code == 128 + signal.SIGKILL and group and group.oom_kills():
+        met = group.met() if group else ()
+        if how == "exited" and exit_code == 128 + signal.SIGKILL and "oom" in met:
             how = "oom"
     finally:
         if group:
             group.remove()
-    if how == "exited" and (b'"exit-code"' not in status or payload.setup_failed(exit_code, capture.stderr)):
+    if how == "exited" and b'"exit-code"' not in status and payload.bare and capture.stderr.startswith(_NO_COMMAND):
+        exit_code = 127  # as a shell says it
+    elif how == "exited" and (b'"exit-code"' not in status or payload.setup_failed(exit_code, capture.stderr)):
         raise OSError(f"bwrap could not start the job (exit code {exit_code!r}): {capture.stderr[:300]!r}")
     return Outcome(
         end=how,
@@ -154,6 +170,7 @@ def _execute(
         stdout=capture.stdout,
         stderr=capture.stderr,
         wall_s=wall_s,
+        met=met,
     )
 
 
@@ -171,24 +188,37 @@ def _attend(
     program cannot pass its own failure off as the engine's.
     """
     reader, writer = os.pipe()
+    calls = _filter_file()
     try:
         process = subprocess.Popen(
-            [*command, "--json-status-fd", str(writer), *inside],
+            [*command, *(() if calls is None else ("--seccomp", str(calls))), "--json-status-fd", str(writer), *inside],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
             env={},
-            pass_fds=(writer,),
+            pass_fds=(writer,) if calls is None else (writer, calls),
         )
     except OSError:
         os.close(reader)
         raise
     finally:
         os.close(writer)
+        if calls is not None:
+            os.close(calls)
     with open(reader, "rb", buffering=0) as status:
         how = _pump(process, stdin, capture, deadline, cancelled)
         return how, process.returncode, status.read(4096)
+
+
+def _filter_file() -> int | None:
+    """Return a descriptor from which bwrap reads the system-call filter."""
+    if _FILTER is None:
+        return None
+    calls = os.memfd_create("archon-seccomp")
+    os.write(calls, _FILTER)
+    os.lseek(calls, 0, os.SEEK_SET)
+    return calls
 
 
 def _pump(
@@ -200,12 +230,14 @@ def _pump(
     assert process.stderr is not None
     how: End = "exited"
     pending = memoryview(stdin)
-    with process, selectors.DefaultSelector() as selector:
+    # The process itself is waited for as a descriptor: its streams end a moment before it does.
+    with process, selectors.DefaultSelector() as selector, open(os.pidfd_open(process.pid), "rb", buffering=0) as end:
         os.set_blocking(process.stdin.fileno(), False)
+        selector.register(end, selectors.EVENT_READ, 3)
         selector.register(process.stdin, selectors.EVENT_WRITE, 0)
         selector.register(process.stdout, selectors.EVENT_READ, 1)
         selector.register(process.stderr, selectors.EVENT_READ, 2)
-        while process.poll() is None or len(selector.get_map()) > 0:
+        while len(selector.get_map()) > 0:
             if how == "exited":
                 if capture.overflowed:
                     how = "output_limit"
@@ -219,6 +251,8 @@ def _pump(
                     if not pending:
                         selector.unregister(process.stdin)
                         process.stdin.close()
+                elif key.data == 3:
+                    selector.unregister(end)
                 else:
                     data = os.read(key.fd, 65536)
                     capture.add(key.data, data)
@@ -339,21 +373,25 @@ def _mounts(limits: Limits) -> list[str]:
     return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORK]
 
 
-def _rlimits(limits: Limits, *, totals: bool) -> list[str]:
-    """Return the command prefix that sets the limits per process, inside the namespaces.
+def _cpu_s(limits: Limits) -> int:
+    return int(limits.wall_s * limits.processes) + 1
 
-    With a control group (`totals`) the memory limit is left to it: address space is not memory, and numerical
-    libraries reserve far more of it than they use.
+
+def _rlimits(limits: Limits) -> list[str]:
+    """Return the command prefix that sets all limits per process, inside the namespaces, where there is no group.
+
+    With a control group memory and processes are left to it: address space is not memory, and numerical libraries
+    reserve far more of it than they use.
 
     The process limit is set inside because the kernel also holds every enclosing user namespace to the limit that was
     in force when the namespace was made: set outside, all concurrent jobs would share one job's allowance.
     """
     return [
         "/usr/bin/prlimit",
-        *(() if totals else (f"--as={limits.memory_mb << 20}",)),
+        f"--as={limits.memory_mb << 20}",
         f"--nproc={limits.processes + 1}",
         f"--fsize={limits.disk_mb << 20}",
-        f"--cpu={int(limits.wall_s * limits.processes) + 1}",
+        f"--cpu={_cpu_s(limits)}",
         "--core=0",
         "--nofile=256",
         "--",

@@ -7,13 +7,18 @@ matters, give the daemon a runtime with a kernel of its own), and how much of th
 a job takes from its neighbours.
 
 A few containers of each kind are kept started, so that a job waits for an exec and not for a container. They are
-used once: reuse would let one candidate's leavings change the next one's result. What a crashed process left is
-removed at the next start by its labels, or by itself when its sleep ends.
+used once: reuse would let one candidate's leavings change the next one's result. A job's answer does not wait for the
+end of its container, but its worker does.
+
+Four things see to it that no container stays: each is ended when its job is, whatever came of it; closing, leaving
+and SIGTERM end the rest; at the start and every minute those of dead processes are found by their labels; and each
+ends by itself when its sleep does.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import secrets
 import threading
@@ -32,12 +37,14 @@ from archon.errors import SandboxFailed
 from archon.sandbox import _container, _owner
 from archon.sandbox._container import ENGINE_ERRORS, Container, Shape
 from archon.sandbox._payload import Payload, pack
+from archon.sandbox._unwind import unwind_on_sigterm
 from archon.sandbox.image import docker_client, ensure_image
 from archon.sandbox.protocol import Job, Limits, Outcome
 
 T = TypeVar("T")
 _ATTEMPTS = 3
 _RUN = "archon.sandbox.run"
+_REAP_S = 60.0
 
 
 class DockerSandbox:
@@ -67,6 +74,10 @@ class DockerSandbox:
         self._coming: defaultdict[Shape, int] = defaultdict(int)
         self._pending: set[asyncio.Future[Any]] = set()
         self._closed = False
+        self._owner = os.getpid()
+        self._reaper = asyncio.ensure_future(self._reap_now_and_then())
+        atexit.register(self._at_exit)
+        unwind_on_sigterm()
 
     @classmethod
     async def start(
@@ -112,28 +123,51 @@ class DockerSandbox:
         payload = pack(job)
         shape = Shape.of(self._image, job.limits, self._cpus)
         said: list[str] = []
-        async with self._slots:
-            for _ in range(_ATTEMPTS):
-                if self._closed:
-                    raise SandboxFailed("the docker sandbox is closed")
-                try:
-                    return await self._attempt(shape, payload, job.limits)
-                except ENGINE_ERRORS as error:
-                    said.append(f"{type(error).__name__}: {error}")
+        for _ in range(_ATTEMPTS):
+            try:
+                return await self._attempt(shape, payload, job.limits)
+            except ENGINE_ERRORS as error:
+                said.append(f"{type(error).__name__}: {error}")
         raise SandboxFailed(f"the docker engine failed {_ATTEMPTS} times: {' | '.join(said)[:1500]!r}")
 
     async def _attempt(self, shape: Shape, payload: Payload, limits: Limits) -> Outcome:
-        container = await self._take(shape, limits.wall_s)
+        await self._slots.acquire()
+        try:
+            if self._closed:
+                raise SandboxFailed("the docker sandbox is closed")
+            container = await self._take(shape, limits.wall_s)
+        except BaseException:
+            self._slots.release()
+            raise
         cancelled = threading.Event()
         running = self._in_thread(_container.execute, self._api, container, payload, limits, cancelled)
+        running.add_done_callback(lambda _: self._keep(asyncio.ensure_future(self._end(container))))
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            cancelled.set()  # the thread ends the container; close() waits for it
+            cancelled.set()  # the thread ends the job; close() waits for it
             raise
 
+    async def _end(self, container: Container) -> None:
+        """End a used container, then free its worker and have the pool filled.
+
+        The pool is filled now and not when the container was taken, so that starting containers does not slow the job.
+        """
+        try:
+            with suppress(*ENGINE_ERRORS):  # what could not be ended is removed by `close`, or when its sleep ends
+                await self._in_thread(_container.end, self._api, container.id)
+        finally:
+            self._slots.release()
+            self._fill(container.shape)
+
+    def _fill(self, shape: Shape) -> None:
+        missing = 0 if self._closed else self._warm - len(self._pool[shape]) - self._coming[shape]
+        for _ in range(missing):
+            self._coming[shape] += 1
+            self._keep(asyncio.ensure_future(self._refill(shape)))
+
     async def _take(self, shape: Shape, wall_s: float) -> Container:
-        """Return a fresh container, a warm one when there is one, and have its place filled in the background."""
+        """Return a fresh container, a warm one when there is one."""
         pool = self._pool[shape]
         chosen: Container | None = None
         while pool and chosen is None:
@@ -142,8 +176,6 @@ class DockerSandbox:
                 chosen = first
             else:
                 self._in_thread(_container.end, self._api, first.id)
-        for _ in range(self._warm - len(pool) - self._coming[shape]):
-            self._keep(asyncio.ensure_future(self._refill(shape)))
         return chosen or await self._start(shape)
 
     async def _start(self, shape: Shape) -> Container:
@@ -151,7 +183,6 @@ class DockerSandbox:
             return await asyncio.shield(self._in_thread(_container.start, self._api, shape, self._label))
 
     async def _refill(self, shape: Shape) -> None:
-        self._coming[shape] += 1
         try:
             # A failure here is not lost: the next job finds no warm container and meets it in its own attempts.
             with suppress(*ENGINE_ERRORS):
@@ -176,15 +207,29 @@ class DockerSandbox:
 
         future.add_done_callback(done)
 
+    async def _reap_now_and_then(self) -> None:
+        while True:
+            await asyncio.sleep(_REAP_S)
+            with suppress(*ENGINE_ERRORS):
+                await self._in_thread(_reap, self._api)
+
+    def _at_exit(self) -> None:
+        """Remove the containers of a sandbox that was never closed; not in a fork of its process."""
+        if os.getpid() == self._owner:
+            with suppress(*ENGINE_ERRORS):
+                _remove_all(self._api, f"{_RUN}={self._label[_RUN]}")
+
     async def close(self) -> None:
         """Remove every container that this sandbox started; calling it twice is fine."""
         if self._closed:
             return
         self._closed = True
+        self._reaper.cancel()
         while self._pending:
             await asyncio.wait(set(self._pending))
         with suppress(*ENGINE_ERRORS):  # a daemon that is gone took its containers' owner's work with it
             await asyncio.to_thread(_remove_all, self._api, f"{_RUN}={self._label[_RUN]}")
+        atexit.unregister(self._at_exit)
         self._threads.shutdown(wait=True)
         self._client.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 from collections.abc import Callable, Iterable
 
 from archon.errors import SandboxFailed
@@ -47,8 +48,8 @@ def returning(*values: object, wall_s: float = 0.0) -> Callable[[Job], Outcome]:
     """
 
     def step(job: Job) -> Outcome:
-        nonce = json.loads(job.stdin)["nonce"]
-        frames = [f"{nonce} {json.dumps({'call': i, 'value': value})}" for i, value in enumerate(values)]
+        nonce = marshal.loads(job.stdin)["nonce"]  # noqa: S302 -- written by `run_calls` in this process
+        frames = [f"{nonce} {json.dumps({'call': i, 'reply': {'value': value}})}" for i, value in enumerate(values)]
         return _exited("\n".join(["", *frames, ""]).encode(), wall_s)
 
     return step

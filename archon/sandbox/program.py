@@ -12,16 +12,20 @@ tests are calls with values, `run_calls` covers these; use it there.
 
 from __future__ import annotations
 
+import errno
 import json
 import secrets
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Literal
 
-from archon.sandbox.protocol import Job, Limits, Outcome, Sandbox
+from archon.sandbox.protocol import Job, Limits, Met, Outcome, Sandbox
 
-ProgramOutcome = Literal["passed", "failed", "error", "timeout", "oom", "output_limit", "infra_error"]
+ProgramOutcome = Literal[
+    "passed", "failed", "error", "timeout", "oom", "pids_limit", "output_limit", "disk_limit", "tampered", "infra_error"
+]
 """`failed`: an assertion failed, or the program left before its tests ended; `error`: another exception or a crash;
+`pids_limit`, `disk_limit`: an exception at that limit; `tampered`: a result that the runner did not write;
 `infra_error`: the engine failed, and nothing is known of the program."""
 
 _DETAIL = 300
@@ -36,6 +40,8 @@ class ProgramResult:
     detail: str = ""
     """The exception or the reason; printable, at most 300 characters, not to be trusted."""
     wall_s: float = 0.0
+    met: tuple[Met, ...] = ()
+    """Limits that something of the program met, also when it passed."""
 
 
 async def run_program(sandbox: Sandbox, source: str, limits: Limits | None = None) -> ProgramResult:
@@ -57,7 +63,7 @@ async def run_program(sandbox: Sandbox, source: str, limits: Limits | None = Non
     )
     outcome = await sandbox.run(job)
     word, detail = _judge(outcome, nonce)
-    return ProgramResult(outcome=word, detail=_printable(detail), wall_s=outcome.wall_s)
+    return ProgramResult(outcome=word, detail=_printable(detail), wall_s=outcome.wall_s, met=outcome.met)
 
 
 def _judge(outcome: Outcome, nonce: str) -> tuple[ProgramOutcome, str]:
@@ -69,6 +75,8 @@ def _judge(outcome: Outcome, nonce: str) -> tuple[ProgramOutcome, str]:
         case "exited":
             pass
     frames = _frames(outcome.stdout)
+    if len(frames) > 1 or any(frame.get("finished", nonce) != nonce for frame in frames):
+        return "tampered", "a result that the runner did not write"
     if outcome.exit_code == 0:
         if {"finished": nonce} in frames:
             return "passed", ""
@@ -78,7 +86,18 @@ def _judge(outcome: Outcome, nonce: str) -> tuple[ProgramOutcome, str]:
         return "error", f"the program ended with exit code {outcome.exit_code} before its tests ended"
     name, message, line = str(raised["raised"]), str(raised.get("message", "")), raised.get("line")
     place = f" (line {line})" if isinstance(line, int) else ""
-    return "failed" if name in _LEAVING else "error", (f"{name}: {message}" if message else name) + place
+    return _word(name, message, raised.get("errno")), (f"{name}: {message}" if message else name) + place
+
+
+def _word(name: str, message: str, number: object) -> ProgramOutcome:
+    """Return the outcome of a program that raised."""
+    if name in _LEAVING:
+        return "failed"
+    if name == "MemoryError":
+        return "oom"
+    if number in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
+        return "disk_limit"
+    return "pids_limit" if number == errno.EAGAIN or message == "can't start new thread" else "error"
 
 
 def _frames(stdout: bytes) -> list[dict[str, Any]]:

@@ -13,6 +13,9 @@ from typing import Literal, Protocol, runtime_checkable
 End = Literal["exited", "timeout", "oom", "output_limit", "infra_error"]
 """How a job ended: by itself (read `exit_code`), at a limit, or because the engine failed."""
 
+Met = Literal["oom", "pids_limit", "disk_limit"]
+"""A limit that part of a job met: a process was killed for want of memory, a fork was refused, a folder was full."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -50,6 +53,8 @@ class Outcome:
     wall_s: float
     detail: str = ""
     """For `infra_error`: what the engine said."""
+    met: tuple[Met, ...] = ()
+    """Limits on memory and processes that the kernel counted for this job, whether or not they ended it."""
 
 
 @runtime_checkable

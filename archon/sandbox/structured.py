@@ -13,15 +13,18 @@ call changes, exceptions as the expected result, and state from one call to the 
 
 from __future__ import annotations
 
+import errno
 import json
+import marshal
 import math
 import secrets
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, Literal
 
-from archon.sandbox.protocol import Job, Limits, Outcome, Sandbox
+from archon.sandbox.protocol import End, Job, Limits, Met, Outcome, Sandbox
 from archon.sandbox.values import decode, equal, parse_literal
 from archon.types import UnitTest
 
@@ -29,11 +32,23 @@ CallOutcome = Literal["passed", "failed", "error", "timeout", "not_run", "invali
 """How one test ended. `failed`: another value; `error`: an exception, a crash or a limit other than time; `not_run`:
 the engine failed; `invalid`: the test itself is malformed, which says nothing about the candidate."""
 
+Cause = Literal["left", "oom", "pids_limit", "disk_limit"]
+"""What lay behind an error, as far as the worker could see: the program left of itself, or met a limit."""
+
 _DETAIL = 200
 _FRAME_BYTES = 1500
 """Room for the line around one reply: its nonce, keys, and an error's type and message."""
+_MARSHAL = 2
+"""The data format that every Python 3 reads alike: only this side's own request is written in it."""
+_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+_CLOCKS = (128 + signal.SIGPROF, 128 + signal.SIGALRM)
+"""Exit codes of a worker whose own clock ended it while it loaded the program."""
 _LOAD_S = 5.0
 """The least time for loading a program: imports of numerical libraries take a second on a busy machine."""
+
+
+Call = tuple[str, tuple[object, ...], dict[str, object]]
+"""A function's name, its arguments by position and by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +60,8 @@ class CallResult:
     """Why it did not pass; printable, at most 200 characters, and the candidate's own words are not to be trusted."""
     returned: str | None = None
     """The returned value's repr, cut likewise; None when nothing was returned that has one."""
+    cause: Cause | None = None
+    """Behind an `error`; the candidate can feign one, and gains nothing by it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +72,10 @@ class CallReport:
     """One per test, in order."""
     wall_s: float
     """How long the job ran, 0.0 when every test was invalid and none was started."""
+    end: End = "exited"
+    """How the job as a whole ended."""
+    met: tuple[Met, ...] = ()
+    """Limits that something of the job met, also when every test passed."""
 
 
 async def run_calls(
@@ -83,60 +104,61 @@ async def run_calls(
     if not (math.isfinite(per_call_s) and per_call_s > 0):
         raise ValueError(f"per_call_s must be a positive number of seconds, not {per_call_s!r}")
     checked = [_check(test) for test in tests]
-    live = [index for index, (problem, _) in enumerate(checked) if problem is None]
-    results = [CallResult(outcome="invalid", detail=problem or "") for problem, _ in checked]
+    live = [index for index, (problem, _, _) in enumerate(checked) if problem is None]
+    results = [CallResult(outcome="invalid", detail=problem or "") for problem, _, _ in checked]
     if not live:
         return CallReport(results=tuple(results), wall_s=0.0)
     nonce = secrets.token_hex(16)
-    outcome = await sandbox.run(_job(program, [tests[i] for i in live], nonce, limits or Limits(), per_call_s))
+    outcome = await sandbox.run(_job(program, [checked[i][1] for i in live], nonce, limits or Limits(), per_call_s))
     frames = _frames(outcome.stdout, nonce)
     for place, index in enumerate(live):
         frame = frames.get(place)
         if frame is None:
             results[index] = _without_reply(outcome, frames.get("load", {}))
         else:
-            results[index] = _judge(frame, checked[index][1], lenient_sequences)
-    return CallReport(results=tuple(results), wall_s=outcome.wall_s)
+            results[index] = _judge(frame, checked[index][2], lenient_sequences)
+    full: tuple[Met, ...] = ("disk_limit",) if frames.get("full", {}).get("full") else ()
+    return CallReport(results=tuple(results), wall_s=outcome.wall_s, end=outcome.end, met=(*outcome.met, *full))
 
 
-def _check(test: UnitTest) -> tuple[str | None, object]:
-    """Return what is wrong with a test (None: nothing), and its expected value."""
+def _check(test: UnitTest) -> tuple[str | None, Call, object]:
+    """Return what is wrong with a test (None: nothing), its call, and its expected value."""
     name = test.function
+    nothing: Call = ("", (), {})
     if name is None or not all(part.isidentifier() for part in name.split(".")):
-        return _printable(f"not a function's name: {name!r}"), None
+        return _printable(f"not a function's name: {name!r}"), nothing, None
     try:
         args, kwargs, expected = (parse_literal(source) for source in (test.args, test.kwargs, test.expected))
     except ValueError as error:
-        return _printable(str(error)), None
+        return _printable(str(error)), nothing, None
     if not isinstance(args, tuple | list):
-        return _printable(f"args must be a tuple, not {test.args!r}"), None
+        return _printable(f"args must be a tuple, not {test.args!r}"), nothing, None
     if not isinstance(kwargs, dict) or not all(isinstance(key, str) for key in kwargs):
-        return _printable(f"kwargs must be a dict of names, not {test.kwargs!r}"), None
-    return None, expected
+        return _printable(f"kwargs must be a dict of names, not {test.kwargs!r}"), nothing, None
+    return None, (name, tuple(args), kwargs), expected
 
 
-def _job(program: str, tests: Sequence[UnitTest], nonce: str, limits: Limits, per_call_s: float) -> Job:
+def _job(program: str, calls: Sequence[Call], nonce: str, limits: Limits, per_call_s: float) -> Job:
     request = {
         "nonce": nonce,
         "program": program,
-        # Stripped, because a literal's own rules refuse leading blanks.
-        "calls": [(test.function, test.args.strip(), test.kwargs.strip()) for test in tests],
+        "calls": list(calls),
         "load_s": max(_LOAD_S, per_call_s),
         "per_call_s": per_call_s,
         "value_bytes": limits.output_bytes,
     }
-    worker = (resources.files("archon.sandbox") / "worker.py.txt").read_bytes()
+    worker = (resources.files("archon.sandbox") / "call_worker.py.txt").read_text("utf-8")
     return Job(
-        argv=("python3", "-s", "-B", "worker.py"),  # not -I, which would ignore the fixed hash seed
-        # The candidate's source is there as a file as well, for `inspect` and for tracebacks.
-        files=(("worker.py", worker), ("solution.py", program.encode("utf-8", "surrogatepass"))),
-        stdin=json.dumps(request).encode(),
-        limits=replace(limits, output_bytes=limits.output_bytes + _FRAME_BYTES * (len(tests) + 1)),
+        # On the command line, because unpacking files costs as much as the worker's own start. Not -I, which would
+        # ignore the fixed hash seed; -S, because the worker finds the installed packages faster itself.
+        argv=("python3", "-s", "-S", "-B", "-c", worker),
+        stdin=marshal.dumps(request, _MARSHAL),
+        limits=replace(limits, output_bytes=limits.output_bytes + _FRAME_BYTES * (len(calls) + 1)),
     )
 
 
 def _frames(stdout: bytes, nonce: str) -> dict[int | str, dict[str, Any]]:
-    """Return the worker's replies by call index, and what it said of loading under `load`; other lines are ignored."""
+    """Return the worker's replies by call index, and what it said of loading (`load`) and of the folders (`full`)."""
     found: dict[int | str, dict[str, Any]] = {}
     mark = f"{nonce} ".encode()
     for line in stdout.split(b"\n"):
@@ -149,10 +171,12 @@ def _frames(stdout: bytes, nonce: str) -> dict[int | str, dict[str, Any]]:
         if not isinstance(frame, dict):
             continue
         call = frame.get("call")
-        if type(call) is int:
-            found.setdefault(call, frame)
+        if type(call) is int and isinstance(frame.get("reply"), dict):
+            found.setdefault(call, frame["reply"])
         elif "load" in frame or "load_error" in frame:
             found.setdefault("load", frame)
+        elif "full" in frame:
+            found.setdefault("full", frame)
     return found
 
 
@@ -173,8 +197,9 @@ def _judge(frame: dict[str, Any], expected: object, lenient_sequences: bool) -> 
         why = frame["timeout"] if isinstance(frame["timeout"], str) else "the call's own time was up"
         return CallResult(outcome="timeout", detail=_printable(why))
     if "error" in frame:
-        return CallResult(outcome="error", detail=_printable(_exception(frame["error"])))
-    return CallResult(outcome="error", detail=_printable(str(frame.get("died", "its reply could not be read"))))
+        return CallResult(outcome="error", detail=_printable(_exception(frame["error"])), cause=_cause(frame["error"]))
+    detail = _printable(str(frame.get("died", "its reply could not be read")))
+    return CallResult(outcome="error", detail=detail, cause="left" if frame.get("code") == 0 else None)
 
 
 def _without_reply(outcome: Outcome, load: dict[str, Any]) -> CallResult:
@@ -182,21 +207,38 @@ def _without_reply(outcome: Outcome, load: dict[str, Any]) -> CallResult:
     if outcome.end == "infra_error":
         return CallResult(outcome="not_run", detail=_printable(f"the engine failed: {outcome.detail}"))
     if "load_error" in load:
-        return CallResult(outcome="error", detail=_printable(f"while loading: {_exception(load['load_error'])}"))
-    if load.get("load") == "timeout":
+        said = load["load_error"]
+        detail = _printable(f"while loading: {_exception(said)}")
+        return CallResult(outcome="error", detail=detail, cause=_cause(said))
+    if not load and outcome.exit_code in _CLOCKS:
         return CallResult(outcome="timeout", detail="the program took too long to load")
     if outcome.end == "timeout":
         return CallResult(outcome="timeout", detail="the time of the whole job was up")
     if outcome.end == "exited":
         when = "before this call" if load else "while the program was loaded"
-        return CallResult(outcome="error", detail=f"the program ended with exit code {outcome.exit_code} {when}")
+        detail = f"the program ended with exit code {outcome.exit_code} {when}"
+        return CallResult(outcome="error", detail=detail, cause="left" if outcome.exit_code == 0 else None)
     return CallResult(outcome="error", detail=f"the job met its limit: {outcome.end}")
 
 
-def _exception(pair: object) -> str:
-    if isinstance(pair, list) and len(pair) == 2:
-        return f"{pair[0]}: {pair[1]}" if pair[1] else str(pair[0])
+def _exception(said: object) -> str:
+    if isinstance(said, list) and len(said) == 3:
+        return f"{said[0]}: {said[1]}" if said[1] else str(said[0])
     return "an exception that cannot be read"
+
+
+def _cause(said: object) -> Cause | None:
+    """Return what lay behind an exception: its type, message and error number tell."""
+    if not isinstance(said, list) or len(said) != 3:
+        return None
+    name, message, number = said
+    if name == "SystemExit":
+        return "left"
+    if name == "MemoryError":
+        return "oom"
+    if number in _FULL:
+        return "disk_limit"
+    return "pids_limit" if number == errno.EAGAIN or message == "can't start new thread" else None
 
 
 def _shown(value: object) -> str:

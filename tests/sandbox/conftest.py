@@ -6,6 +6,7 @@ import os
 import shutil
 
 import pytest
+import pytest_asyncio
 
 from archon.errors import NoSandbox
 from archon.sandbox import auto
@@ -45,3 +46,20 @@ async def sandbox(request):
         yield opened
     finally:
         await opened.close()
+
+
+@pytest.fixture
+def why_no_docker():
+    """Why the Docker engine cannot be here; None where it must work."""
+    return absent("docker")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=ENGINES)
+async def engine(request):
+    """One opened engine for all tests of a module, which must run in the module's loop."""
+    reason = absent(request.param)
+    if reason:
+        pytest.skip(reason)
+    opened = await auto.open_sandbox(request.param)
+    yield opened
+    await opened.close()

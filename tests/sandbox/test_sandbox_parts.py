@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from archon.sandbox import _cgroup, _container, _owner
+from archon.sandbox import _cgroup, _container, _owner, _seccomp
 from archon.sandbox._capture import Capture, Demultiplexer
 from archon.sandbox._container import Container, Shape
 from archon.sandbox._payload import pack
@@ -66,8 +66,9 @@ def test_the_payload_is_archive_then_stdin_and_its_command_unpacks_it(tmp_path):
 
 
 def test_a_failed_unpacking_is_told_from_the_programs_own_failure():
-    payload = pack(Job(argv=("true",)))
+    payload = pack(Job(argv=("true",), files=(("a", b""),)))
     assert payload.setup_failed(125, b"tar: no\n" + payload.mark)
+    assert not pack(Job(argv=("true",))).setup_failed(125, b"nothing was unpacked")
     assert not payload.setup_failed(125, b"")
     assert not payload.setup_failed(1, payload.mark)
     with pytest.raises(ValueError, match="argv is empty"):
@@ -102,6 +103,25 @@ def test_no_control_group_where_none_can_be_made(tmp_path):
     assert _cgroup.find(tmp_path / "plain", own) is None
     assert list((tmp_path / "plain").iterdir()) == []
     assert _cgroup.find(tmp_path, tmp_path / "absent") is None
+
+
+def test_a_containers_group_is_known_by_its_name(tmp_path):
+    proc, root = tmp_path / "proc", tmp_path / "cgroup"
+    (proc / "7").mkdir(parents=True)
+    (proc / "7" / "cgroup").write_text("4:memory:/docker/abc\n8:pids:/docker/abc\n0::/docker/abc\n")
+    for controller in ("memory", "pids"):
+        (root / controller / "docker" / "abc").mkdir(parents=True)
+    (root / "memory" / "docker" / "abc" / "memory.oom_control").write_text("under_oom 0\noom_kill 2\n")
+    (root / "pids" / "docker" / "abc" / "pids.events").write_text("max 3\n")
+    group = _cgroup.of_process(7, "abc", root, proc)
+    assert group is not None
+    assert group.met() == ("oom", "pids_limit")
+    (root / "memory" / "docker" / "abc" / "memory.oom_control").write_text("oom_kill 0\n")
+    (root / "pids" / "docker" / "abc" / "pids.events").write_text("max 0\n")
+    assert group.met() == ()
+    # Another machine's process ids mean nothing here.
+    assert _cgroup.of_process(7, "def", root, proc) is None
+    assert _cgroup.of_process(8, "abc", root, proc) is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="making control groups needs root here")
@@ -171,3 +191,33 @@ async def test_output_that_comes_after_the_programs_end_is_not_lost():
         assert await attending == ("exited", 0)
         assert theirs.recv(100) == b"files"
     assert capture.stdout == b"late"
+
+
+@pytest.mark.parametrize(
+    ("machine", "refused", "allowed"), [("x86_64", (101, 248, 0x40000001), (0, 59, 57)), ("aarch64", (117,), (63, 221))]
+)
+def test_the_filter_refuses_its_calls_and_no_others(machine, refused, allowed):
+    """The filter is run here as the kernel would: a load, comparisons that jump forward, a verdict."""
+    lines = list(struct.iter_unpack("=HBBI", _seccomp.program(machine)))
+
+    def verdict(architecture: int, number: int) -> int:
+        place, held = 0, 0
+        while True:
+            code, if_so, if_not, k = lines[place]
+            place += 1
+            if code == 0x20:
+                held = {0: number, 4: architecture}[k]
+            elif code == 0x06:
+                return k
+            else:
+                place += if_so if (held == k if code == 0x15 else held >= k) else if_not
+
+    architecture = _seccomp._ARCHITECTURES[machine]
+    assert {verdict(architecture, number) for number in refused} == {0x00050000 | 1}
+    assert {verdict(architecture, number) for number in allowed} == {0x7FFF0000}
+    assert verdict(0x40000003, 59) == 0x00050000 | 38
+    assert len(lines) < 255  # a jump is one byte
+
+
+def test_no_filter_for_an_unknown_processor():
+    assert _seccomp.program("riscv64") is None

@@ -21,7 +21,7 @@ async def test_only_the_word_and_exit_code_zero_pass():
     script = [finishing(wall_s=0.5), finished_with_another_code, exited(b""), exited(b'{"finished": "guess"}\n')]
     engine = ScriptedSandbox(script)
     results = [await run_program(engine, "pass") for _ in script]
-    assert [result.outcome for result in results] == ["passed", "error", "failed", "failed"]
+    assert [result.outcome for result in results] == ["passed", "error", "failed", "tampered"]
     assert results[0].wall_s == 0.5
 
 
@@ -29,6 +29,31 @@ async def test_only_the_word_and_exit_code_zero_pass():
 async def test_limits_keep_their_names(how):
     outcome = Outcome(end=how, exit_code=None, stdout=b"", stderr=b"", wall_s=1.0, detail="said")
     assert (await run_program(ScriptedSandbox([outcome]), "")).outcome == how
+
+
+async def test_more_than_one_result_is_tampering():
+    def twice(job):
+        good = finishing()(job)
+        return exited(b'{"raised": "KeyError"}\n' + good.stdout)
+
+    assert (await run_program(ScriptedSandbox([twice]), "")).outcome == "tampered"
+
+
+@pytest.mark.parametrize(
+    ("frame", "word"),
+    [
+        ('"OSError", "errno": 28', "disk_limit"),
+        ('"OSError", "errno": 27', "disk_limit"),
+        ('"BlockingIOError", "errno": 11', "pids_limit"),
+        ('"RuntimeError", "message": "can\'t start new thread"', "pids_limit"),
+        ('"MemoryError"', "oom"),
+        ('"OSError", "errno": 2', "error"),
+        ('"OSError", "errno": [28]', "error"),
+    ],
+)
+async def test_limits_that_a_program_meets_as_exceptions(frame, word):
+    engine = ScriptedSandbox([exited(b'{"raised": ' + frame.encode() + b"}\n", 1)])
+    assert (await run_program(engine, "")).outcome == word
 
 
 async def test_exceptions_are_named():

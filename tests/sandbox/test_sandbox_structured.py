@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import marshal
 
 import pytest
 
@@ -48,7 +48,7 @@ async def test_malformed_tests_are_invalid_and_the_others_go_on():
     outcomes = [result.outcome for result in report.results]
     assert outcomes == ["invalid"] * 3 + ["passed"] + ["invalid"] * 4
     assert all(result.detail for result in report.results if result.outcome == "invalid")
-    assert len(json.loads(engine.jobs[0].stdin)["calls"]) == 1
+    assert len(marshal.loads(engine.jobs[0].stdin)["calls"]) == 1
 
 
 async def test_nothing_valid_starts_no_job():
@@ -73,17 +73,28 @@ async def test_tests_without_a_reply(outcome, word):
 
 
 async def test_lines_without_the_right_word_are_ignored():
-    forged = b'{"call": 0, "value": 1}\n00000000000000000000000000000000 {"call": 0, "value": 1}\n'
+    reply = b'{"call": 0, "reply": {"value": 1}}'
+    forged = reply + b"\n00000000000000000000000000000000 " + reply + b"\n"
     report = await run_calls(ScriptedSandbox([ended("exited", forged, 0)]), "", [call("f", "()", "1")])
     assert report.results[0].outcome == "error"
 
 
 @pytest.mark.parametrize(
-    "line", ["[1]", "{", '{"call": true, "value": 1}', '{"call": 0, "value": {"i": 1}}', "[" * 100_000], ids=range(5)
+    "line",
+    [
+        "[1]",
+        "{",
+        '{"call": true, "reply": {"value": 1}}',
+        '{"call": 0, "reply": {"value": {"i": 1}}}',
+        '{"call": 0, "reply": 1}',
+        '{"call": 0, "reply": {"error": 1}}',
+        "[" * 100_000,
+    ],
+    ids=range(7),
 )
 async def test_hostile_frames_do_no_harm(line):
     def step(job):
-        return ended("exited", f"{json.loads(job.stdin)['nonce']} {line}\n".encode(), 0)
+        return ended("exited", f"{marshal.loads(job.stdin)['nonce']} {line}\n".encode(), 0)
 
     report = await run_calls(ScriptedSandbox([step]), "", [call("f", "()", "1")])
     assert report.results[0].outcome in ("error", "failed")
@@ -227,7 +238,8 @@ async def test_memory_of_one_call_is_its_own(sandbox):
     program = (
         "def bomb():\n    held = []\n    while True: held.append(bytearray(b'x') * (4 << 20))\ndef fine(): return 1"
     )
-    report = await run_calls(sandbox, program, [call("bomb"), call("fine", "()", "1")], Limits(memory_mb=128))
+    tests = [call("bomb"), call("fine", "()", "1")]
+    report = await run_calls(sandbox, program, tests, Limits(memory_mb=128, wall_s=60.0), per_call_s=20.0)
     assert [result.outcome for result in report.results] == ["error", "passed"]
 
 

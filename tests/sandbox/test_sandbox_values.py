@@ -9,19 +9,22 @@ import math
 from importlib import resources
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archon.sandbox.values import decode, equal, parse_literal
 
 WORKER: dict[str, object] = {"__name__": "worker"}
-exec((resources.files("archon.sandbox") / "worker.py.txt").read_text(), WORKER)
+exec((resources.files("archon.sandbox") / "call_worker.py.txt").read_text(), WORKER)
 encode = WORKER["encode"]
 Unrepresentable = WORKER["Unrepresentable"]
 
 
 def through(value):
-    return decode(json.loads(json.dumps(encode(value))))
+    tagged = encode(value)
+    text = WORKER["to_json"](tagged)
+    assert json.loads(text) == json.loads(json.dumps(tagged))
+    return decode(json.loads(text))
 
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.complex_numbers()
@@ -39,10 +42,12 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)  # a busy machine stops a test for a second
 @given(VALUES)
 def test_plain_values_come_through_as_they_are(value):
     back = through(value)
-    assert repr(back) == repr(value) or back == value
+    # A NaN differs from itself, and a set's order from another's: the rules below compare those.
+    assert repr(back) == repr(value) or back == value or "nan" in repr(value)
     assert type(back) is type(value)
     assert equal(value, back)
 
