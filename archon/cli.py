@@ -23,6 +23,7 @@ from rich.console import Console
 from archon import __version__
 from archon.budget import Budget
 from archon.cli_fix import fix
+from archon.cli_options import AsJson, Engine, Lenient, MaxCalls, MaxSeconds, MaxTokens, MaxUsd, PipelineFile, Seed
 from archon.config import LoadedPipeline, dump_pipeline, load_pipeline, pipeline_hash
 from archon.errors import (
     ArchonError,
@@ -33,7 +34,6 @@ from archon.errors import (
     SandboxError,
     ServingError,
     TaskError,
-    nearest,
 )
 from archon.pipeline.graph import drawn
 from archon.pipeline.pipeline import Pipeline
@@ -49,7 +49,6 @@ from archon.run.machine import describe_machine
 from archon.run.progress import ProgressBar
 from archon.run.remembering import RememberingGrader
 from archon.run.runtime import Runtime
-from archon.sandbox.auto import ENGINES
 from archon.serving import store
 from archon.serving.server import ServeOptions, ensure_server
 from archon.tasks import load_tasks
@@ -64,7 +63,6 @@ _out = Console()
 _err = Console(stderr=True)
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
 """What every mistake in the arguments is raised as; typer exports only this class below it."""
-_INT64 = 2**63
 
 EXIT_CODES: tuple[tuple[type[ArchonError], int], ...] = (
     (ConfigError, 2),
@@ -76,25 +74,6 @@ EXIT_CODES: tuple[tuple[type[ArchonError], int], ...] = (
     (RunError, 6),
 )
 """The first class that an error is an instance of gives the exit code; any other ArchonError gives 1."""
-
-PipelineFile = Annotated[Path, typer.Argument(help="A pipeline as YAML, or one of Archon's published JSON files.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Lenient = Annotated[bool, typer.Option(help="Accept keys that are not understood, and list them.")]
-MaxTokens = Annotated[int | None, typer.Option("--max-tokens", help="Budget for each problem, in tokens.")]
-MaxUsd = Annotated[float | None, typer.Option("--max-usd", help="Budget for each problem, in dollars.")]
-MaxSeconds = Annotated[float | None, typer.Option("--max-seconds", help="Budget for each problem, in seconds.")]
-MaxCalls = Annotated[int | None, typer.Option("--max-calls", help="Budget for each problem, in model calls.")]
-Seed = Annotated[
-    int, typer.Option(min=-_INT64, max=_INT64 - 1, help="The same seed asks a model for the same samples.")
-]
-Engine = Annotated[
-    str | None,
-    typer.Option(
-        "--sandbox",
-        help="docker or bubblewrap; left out: the best one here.",
-        callback=lambda name: _engine(name),
-    ),
-]
 
 
 @app.command()
@@ -434,12 +413,6 @@ def _narrowed(own: Budget | None, given: Budget) -> Budget:
     """Return the pipeline file's budget with the command line's limits in place of its own."""
     limits = {each.name: getattr(given, each.name) for each in fields(Budget)}
     return replace(own or Budget(), **{name: limit for name, limit in limits.items() if limit is not None})
-
-
-def _engine(name: str | None) -> str | None:
-    if name is not None and name not in ENGINES:
-        raise ConfigError(f"--sandbox {name!r}: {nearest(name, ENGINES)}")
-    return name
 
 
 def _list_ignored(loaded: LoadedPipeline) -> None:

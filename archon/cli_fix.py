@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from archon.budget import Budget
+from archon.cli_options import AsJson, Engine, MaxCalls, MaxSeconds, MaxTokens, MaxUsd, Seed
 from archon.codefix.batch import Batch, FixOptions, fix_batch
 from archon.codefix.fix import Cancelled, run_job
 from archon.codefix.jobs import Jobs, Request, Result
@@ -61,13 +62,13 @@ def fix(
     resume: Annotated[
         str | None, typer.Option(help="Go on with a job by its id, or with `all` that are waiting.")
     ] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=0, help="Budget for each instance, in tokens.")] = None,
-    max_usd: Annotated[float | None, typer.Option(min=0, help="Budget for each instance, in dollars.")] = None,
-    max_seconds: Annotated[float | None, typer.Option(min=0, help="Budget for each instance, in seconds.")] = None,
-    max_calls: Annotated[int | None, typer.Option(min=0, help="Budget for each instance, in model calls.")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed asks for the same samples.")] = 0,
-    sandbox: Annotated[str | None, typer.Option(help="docker or bubblewrap; left out: the best one here.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    max_tokens: MaxTokens = None,
+    max_usd: MaxUsd = None,
+    max_seconds: MaxSeconds = None,
+    max_calls: MaxCalls = None,
+    seed: Seed = 0,
+    sandbox: Engine = None,
+    as_json: AsJson = False,
 ) -> None:
     """Find a patch that makes failing tests pass, in a sandbox, and write it; your working tree is not touched.
 
@@ -164,8 +165,6 @@ def _inside(folder: Path, other: Path) -> bool:
 
 
 def _with_links(request: Request, links: tuple[str, ...]) -> Request:
-    from dataclasses import replace
-
     return replace(request, links=links)
 
 
