@@ -2,8 +2,8 @@
 
 Each instance has one `solution.py`. Where the set's protocol shows tests to a solver they are `test_solution.py`, a
 pytest function for each assertion; the set's own test program is held out, as one test that runs it in the namespace
-of the solution, which is what the sets do by writing one after the other. So the only id in `fail_to_pass` is known
-without running anything, and is of a file that a solver does not see.
+of the solution, which is what the sets do by writing one after the other. No ids are named: what must be mended is what
+fails on the unpatched tree, the visible tests for a solver and the held-out one too for the grade.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ CANITEDIT = Source(
 )
 
 HELD_OUT = "test_held_out.py"
-HELD_OUT_ID = f"{HELD_OUT}::test_held_out"
 _MOST_JSON_CASES = 3
 _LDB_IMPORTS = "from typing import *\nimport math\nfrom heapq import *\nimport itertools\nimport re\nimport typing\n"
 """What the set puts in front of every program; some of them need it."""
@@ -150,7 +149,6 @@ def _instance(
         id=identity,
         tree=_tree(names),
         statement=statement,
-        fail_to_pass=(HELD_OUT_ID,),
         held_out=_tree({HELD_OUT: _program_test(program)}),
         entry_point=entry_point,
     )

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from archon.codefix import function_sets, sets
-from archon.codefix.function_sets import HELD_OUT_ID
 from archon.codefix.sets import SET_NAMES, load_instances
 from archon.codefix.types import Instance
 from archon.errors import TaskError
@@ -13,6 +12,7 @@ from archon.tasks.data_folder import data_folder, rows_of
 
 DATA = data_folder()
 needs_data = pytest.mark.skipif(DATA is None, reason="needs the folder of public data sets")
+HELD_OUT_ID = "test_held_out.py::test_held_out"
 PUBLIC = tuple(name for name in SET_NAMES if name != "original")
 HUMANEVALFIX_ROW = {
     "task_id": "Python/7",
@@ -101,7 +101,7 @@ def test_humanevalfix_shows_its_tests_and_no_docstring():
     instance = function_sets.humanevalfix(HUMANEVALFIX_ROW)
     assert instance.id == "humanevalfix-7"
     assert instance.entry_point == "twice"
-    assert instance.fail_to_pass == (HELD_OUT_ID,)
+    assert (instance.fail_to_pass, instance.pass_to_pass) == ((), ())
     assert texts(instance)["solution.py"] == "def twice(n):\n    return n\n"
     assert run(instance, "def twice(n): return n") == {
         "test_solution.py::test_1": False,
@@ -188,7 +188,7 @@ def test_public_sets_load_and_hold_out_what_decides(name: str):
     for instance in instances:
         assert all(ast.parse(text) for text in texts(instance).values())
         assert not {file.path for file in instance.tree} & {file.path for file in instance.held_out}
-        assert instance.fail_to_pass == (HELD_OUT_ID,)
+        assert [file.path for file in instance.held_out] == ["test_held_out.py"]
         assert instance.statement
         assert "/" not in instance.id
 
