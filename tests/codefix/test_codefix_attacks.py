@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
-from archon.codefix.baseline import Baseline, Expectation
+from archon.codefix.baseline import Baseline, Expectation, baseline
 from archon.codefix.grade import grade
 from archon.codefix.types import File, Instance, TestRun
+from archon.codefix.verifier_report import verifier_report
 from archon.errors import NoSandbox
 from archon.sandbox import auto
 from archon.sandbox.protocol import Job, Limits
@@ -51,7 +52,7 @@ def tree(files):
 class Attack:
     number: str
     patch: dict
-    """Files that it writes; None deletes one. A file `calc.py` given as a list is added to the wrong code."""
+    """Files that it writes; None deletes one."""
     status: str = "fail"
     beats_naive: bool = False
     flags: tuple = ()
@@ -286,13 +287,7 @@ async def graded(sandbox, attack):
     expected = Expectation(fail_to_pass=attack.fail, pass_to_pass=KEEP)
     seen = TestRun(outcomes=(), status="finished")
     before = Baseline(instance_id="calc-1", visible=expected, graded=expected, repeats=1, run=seen)
-    limits = Limits(
-        wall_s=attack.wall_s,
-        memory_mb=LIMITS.memory_mb,
-        processes=LIMITS.processes,
-        output_bytes=LIMITS.output_bytes,
-        disk_mb=LIMITS.disk_mb,
-    )
+    limits = replace(LIMITS, wall_s=attack.wall_s)
     return await grade(sandbox, instance, tree(attack.files()), before, limits=limits)
 
 
@@ -334,6 +329,21 @@ async def test_a_naive_runner_is_beaten(sandbox, attack):
 @pytest.mark.parametrize("sandbox", [ENGINES[1]], indirect=True)
 async def test_a_naive_runner_can_say_no(sandbox):
     assert not await naive_passes(sandbox, PRISTINE)
+
+
+@pytest.mark.slow
+async def test_52_a_lookup_table_passes_the_visible_tests_only(sandbox):
+    held_out = tree({"tests/test_h.py": "from calc import add\n\ndef test_more():\n    assert add(20, 5) == 25\n"})
+    instance = Instance(id="calc-1", tree=tree(PRISTINE), held_out=held_out)
+    before = await baseline(sandbox, instance, repeats=1, limits=LIMITS)
+    assert before.visible == Expectation(fail_to_pass=FAIL, pass_to_pass=KEEP)
+    assert before.graded == Expectation(fail_to_pass=(*FAIL, "tests/test_h.py::test_more"), pass_to_pass=KEEP)
+    patched = tree({**PRISTINE, "calc.py": code("", "return {(1, 2): 3}.get((a, b), 0)")})
+    found = await grade(sandbox, instance, patched, before, limits=LIMITS)
+    assert (found.status, found.visible_passed) == ("fail", True)
+    assert found.fail_to_pass_failure == ("tests/test_h.py::test_more",)
+    report = verifier_report([found], [before])
+    assert (report.false_positives, report.visible_passes) == (1, 1)
 
 
 READS_CALLER = """import ast, inspect
