@@ -213,9 +213,9 @@ class _Run:
                 ready = selector.select(wait_s)
                 if not ready and self._exit_code() is not None:
                     self._take_the_rest(stream, demultiplexer)
-                    if self._must_stop() is None:
+                    if not self._capture.overflowed:
                         break
-                    continue  # something that it left behind floods its output
+                    continue  # something that it left behind floods its output, which must be read until it is killed
                 for _, events in ready:
                     if events & selectors.EVENT_WRITE:
                         pending = _send(stream, pending)
