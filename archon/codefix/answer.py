@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from archon.codefix._refuse import Refuse, conflict, rejected
+from archon.codefix.blocks import has_blocks, read_blocks
 from archon.codefix.edits import has_edits, one_source, patch_to, read_edits
 from archon.codefix.functions import definitions, replace_function
 from archon.codefix.patch import check_size, read_patch
@@ -23,8 +24,9 @@ def read_answer(
 ) -> Patch | Refused:
     """Return the change that a completion holds as a patch of `tree`, or why there is none; `Patch.form` says its form.
 
-    Search/replace edits and diffs are known by their markers. Without either, a code block counts where it is clear
-    what it replaces: the definition of `entry_point`, or the one source file of the tree or definitions in it.
+    Search/replace edits and diffs are known by their markers, and code blocks by the path on their first line. Without
+    any of these a code block counts where it is clear what it replaces: the definition of `entry_point`, or the one
+    source file of the tree or definitions in it.
 
     Args:
         text: the completion, with any thinking removed.
@@ -44,6 +46,8 @@ def read_answer(
             return read_edits(text, tree, policy)
         if diff:
             return read_patch(text, tree, policy)
+        if has_blocks(text):
+            return read_blocks(text, tree, policy)
         return _code(text, tree, policy, entry_point)
     except Refuse as refuse:
         return refuse.refused

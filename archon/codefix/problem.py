@@ -1,41 +1,90 @@
 """A code-fix instance as a problem that any pipeline can solve: what is wrong, the failing tests, the code, the form.
 
-The answer's form depends on what is to be fixed. One function: the whole corrected function in a code block, which even
-small models write. A repository: search/replace edits, which say where they belong and cannot be applied elsewhere.
+Every form of answer that `read_answer` knows is accepted; the prompt asks for one. `functions`: whole corrected
+functions in code blocks that name their file, which even small models write. `edits`: search/replace edits, shorter,
+and able to change anything, for models that copy exactly. A worked example stands before the problem as a turn of its
+own: without one a 0.5B model repeats the description of the form (9 of 12 answers) in place of filling it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from archon.codefix.localise import Place, localise
 from archon.codefix.types import Instance, TestRun
-from archon.types import Problem
+from archon.types import Message, Problem
 
 _OUTPUT_CHARACTERS = 2_500
 """Of the failing run's output the end is shown: pytest's summary and the last failures."""
 _SHOWN_TESTS = 12
 
-EDIT_FORM = """Write only the edits that fix it, each in exactly this form:
+Form = Literal["functions", "edits"]
 
-path/to/file.py
+_ASKED: Mapping[Form, str] = {
+    "functions": (
+        "Write the function or method that is wrong, whole and corrected, in one ```python code block whose first line "
+        "is a comment with the path of its file. When several are wrong, write a block for each. Do not change tests."
+    ),
+    "edits": """Write only the edits that fix it, each in exactly this form:
+
+path of the file
 <<<<<<< SEARCH
 the lines as they are now, copied exactly, enough of them to occur only once in the file
 =======
 the lines that take their place
 >>>>>>> REPLACE
 
-Do not change tests."""
+Do not change tests.""",
+}
+_ONE_FUNCTION = "Write the whole corrected function `{name}` in one ```python code block, with nothing left out."
 
-FUNCTION_FORM = "Write the whole corrected function `{name}` in one ```python code block, with nothing left out."
+_EXAMPLE = """The last day of the week is left out.
+
+These tests fail:
+tests/test_week.py::test_all_days
+
+What the tests printed:
+```
+E   assert 6 == 7
+```
+
+shop/week.py
+```python
+DAYS = 7
 
 
-def problem_of(instance: Instance, seen: TestRun | None, *, most_characters: int = 12_000) -> Problem:
+def days():
+    \"\"\"Return the days of a week, from 1 to 7.\"\"\"
+    return list(range(1, DAYS))
+```
+
+"""
+_EXAMPLE_ANSWER: Mapping[Form, str] = {
+    "functions": """```python
+# shop/week.py
+def days():
+    \"\"\"Return the days of a week, from 1 to 7.\"\"\"
+    return list(range(1, DAYS + 1))
+```""",
+    "edits": """shop/week.py
+<<<<<<< SEARCH
+    return list(range(1, DAYS))
+=======
+    return list(range(1, DAYS + 1))
+>>>>>>> REPLACE""",
+}
+
+
+def problem_of(
+    instance: Instance, seen: TestRun | None, *, form: Form = "functions", most_characters: int = 12_000
+) -> Problem:
     """Return an instance as a problem.
 
     Args:
         instance: what is to be fixed.
         seen: what the visible tests said of the tree as it is; None when there are none.
+        form: how the answer is asked for; an instance with an entry point is always asked for that function.
         most_characters: a bound of the code that is shown.
     """
     failing = _failing(instance, seen)
@@ -47,19 +96,32 @@ def problem_of(instance: Instance, seen: TestRun | None, *, most_characters: int
         failing=failing,
         most_characters=most_characters,
     )
-    parts = [instance.statement.strip(), _tests(failing, output), _code(places), _form(instance)]
+    one = instance.entry_point
+    asked = _ASKED[form] if one is None else _ONE_FUNCTION.format(name=one)
+    parts = [instance.statement.strip(), _tests(failing, output), _code(places), asked]
     return Problem(
         id=instance.id,
         prompt="\n\n".join(part for part in parts if part),
         kind="code",
-        entry_point=instance.entry_point,
+        entry_point=one,
+        history=_example(form) if one is None else (),
+    )
+
+
+def _example(form: Form) -> tuple[Message, ...]:
+    return (
+        Message(role="user", content=_EXAMPLE + _ASKED[form]),
+        Message(role="assistant", content=_EXAMPLE_ANSWER[form]),
     )
 
 
 def _failing(instance: Instance, seen: TestRun | None) -> Sequence[str]:
-    if instance.fail_to_pass:
-        return instance.fail_to_pass
-    return () if seen is None else [name for name, outcome in seen.outcomes if outcome in ("failed", "error")]
+    """Return the failing tests that a solver may know of: those whose file it can see, else those seen to fail."""
+    files = {file.path for file in instance.tree}
+    named = [name for name in instance.fail_to_pass if name.partition("::")[0] in files]
+    if named or seen is None:
+        return named
+    return [name for name, outcome in seen.outcomes if outcome in ("failed", "error")]
 
 
 def _tests(failing: Sequence[str], output: str) -> str:
@@ -78,7 +140,3 @@ def _code(places: Sequence[Place]) -> str:
 
 def _heading(place: Place) -> str:
     return place.path if place.whole else f"{place.path}, from line {place.first_line}"
-
-
-def _form(instance: Instance) -> str:
-    return EDIT_FORM if instance.entry_point is None else FUNCTION_FORM.format(name=instance.entry_point)

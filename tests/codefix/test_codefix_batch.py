@@ -65,9 +65,9 @@ ANSWERS = {
 
 def reply(request: Request, index: int) -> str:
     """Answer by the problem's name; in a later round, rightly where it is `late`."""
-    first = next(text_of(message.content) for message in request.messages if message.role == "user")
-    name = next(name for name in ANSWERS if f"in {name}." in first)
-    if name == "late" and len(request.messages) > 1:
+    asked = "\n".join(text_of(message.content) for message in request.messages)
+    name = next(name for name in ANSWERS if f"in {name}." in asked)
+    if name == "late" and "was checked and not accepted" in asked:
         return edit("a + b")
     return ANSWERS[name][index]
 

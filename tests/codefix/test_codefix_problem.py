@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from archon.codefix.problem import problem_of
-from archon.codefix.types import File, Instance, TestRun
+import pytest
+
+from archon.codefix.answer import read_answer
+from archon.codefix.problem import Form, problem_of
+from archon.codefix.types import File, Instance, Patch, TestRun
 
 TREE = (
     File(path="app.py", content=b"def add(a, b):\n    return a - b\n"),
@@ -25,7 +28,7 @@ SEEN = TestRun(
 )
 
 
-def test_a_repository_is_shown_with_its_failing_tests_and_asked_for_edits():
+def test_a_repository_is_shown_with_its_failing_tests_and_asked_for_functions():
     problem = problem_of(INSTANCE, SEEN)
     assert (problem.id, problem.kind, problem.entry_point) == ("i1", "code", None)
     order = [
@@ -33,7 +36,7 @@ def test_a_repository_is_shown_with_its_failing_tests_and_asked_for_edits():
         "tests/test_app.py::test_add",
         "assert -1 == 3",
         "app.py\n```python\n",
-        "<<<<<<< SEARCH",
+        "```python code block",
     ]
     places = [problem.text.index(part) for part in order]
     assert places == sorted(places)
@@ -41,7 +44,8 @@ def test_a_repository_is_shown_with_its_failing_tests_and_asked_for_edits():
 
 
 def test_held_out_tests_never_reach_the_solver():
-    problem = problem_of(INSTANCE, SEEN)
+    hidden = replace(INSTANCE, fail_to_pass=(*INSTANCE.fail_to_pass, "tests/test_hidden.py::test_it"))
+    problem = problem_of(hidden, SEEN)
     assert "SECRET" not in problem.text
     assert "test_hidden" not in problem.text
 
@@ -68,3 +72,14 @@ def test_long_output_keeps_its_end():
 def test_many_failing_tests_are_counted():
     many = tuple(f"tests/test_app.py::test_{i}" for i in range(30))
     assert "and 18 more" in problem_of(replace(INSTANCE, fail_to_pass=many), SEEN).text
+
+
+@pytest.mark.parametrize("form", ["functions", "edits"])
+def test_the_example_before_the_problem_is_itself_an_answer_that_can_be_read(form: Form):
+    question, answer = problem_of(INSTANCE, SEEN, form=form).history
+    source = str(question.content).partition("```python\n")[2].partition("```")[0]
+    tree = (File(path="shop/week.py", content=source.encode()),)
+    patch = read_answer(str(answer.content), tree)
+    assert isinstance(patch, Patch)
+    assert "+    return list(range(1, DAYS + 1))\n" in patch.text
+    assert patch.form == ("function" if form == "functions" else "search_replace")
