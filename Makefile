@@ -39,7 +39,7 @@ $(VENV)/.tested: $(VENV)/bin/python pyproject.toml
 # torch is named with its version so that pip takes the CPU build it knows, and not a newer one with CUDA inside.
 $(VENV)/.served: $(VENV)/bin/python pyproject.toml
 	sh scripts/system_packages.sh
-	$(BIN)/pip install -q 'torch==2.13.0' -e '.[serve-cpu,tasks]'
+	$(BIN)/pip install -q 'torch==2.13.0' -e '.[serve-cpu,tasks,fix]'
 	$(BIN)/python -m archon.serving.mend
 	touch $@
 
