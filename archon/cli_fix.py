@@ -18,6 +18,8 @@ from archon.cli_options import AsJson, Engine, MaxCalls, MaxSeconds, MaxTokens, 
 from archon.codefix.batch import Batch, FixOptions, fix_batch
 from archon.codefix.fix import Cancelled, run_job
 from archon.codefix.jobs import Jobs, Request, Result
+from archon.codefix.pytest_command import selection
+from archon.codefix.repository_tests import SUITE_LIMITS
 from archon.codefix.sets import load_instances
 from archon.codefix.tree import read_folder
 from archon.config import LoadedPipeline, dump_pipeline, load_pipeline
@@ -48,6 +50,7 @@ def fix(
     n: Annotated[int, typer.Option(min=1, help="Samples a round, where no --pipeline is given.")] = 8,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds at most; later ones see what failed.")] = 3,
     repeats: Annotated[int, typer.Option(min=1, help="Runs of the suite that tell flaky tests.")] = 3,
+    test_seconds: Annotated[float, typer.Option(min=1, help="The longest that one run of the suite may take.")] = 300.0,
     instances: Annotated[
         str | None, typer.Option("--set", help="In place of a repository: a set's name, or a SWE-bench-shaped file.")
     ] = None,
@@ -89,10 +92,14 @@ def fix(
         _resume(store, resume, sandbox, as_json=as_json)
     elif instances is not None:
         loaded = _loaded(pipeline, model, n)
-        options = FixOptions(rounds=rounds, concurrency=concurrency, budget=budget, seed=seed, repeats=repeats)
+        limits = replace(SUITE_LIMITS, wall_s=test_seconds)
+        options = FixOptions(
+            rounds=rounds, concurrency=concurrency, budget=budget, seed=seed, repeats=repeats, limits=limits
+        )
         _fix_set(instances, limit, loaded, options, out, sandbox, as_json=as_json)
     elif repository is not None:
-        request = _request(repository, test, issue, _loaded(pipeline, model, n), rounds, repeats, seed, budget)
+        options = FixOptions(rounds=rounds, budget=budget, seed=seed, repeats=repeats)
+        request = _request(repository, test, issue, _loaded(pipeline, model, n), options, test_seconds)
         _fix_repository(store, request, repository, sandbox, submit=submit, as_json=as_json)
 
 
@@ -107,11 +114,10 @@ def _request(
     test: str,
     issue: Path | None,
     loaded: LoadedPipeline,
-    rounds: int,
-    repeats: int,
-    seed: int,
-    budget: Budget,
+    options: FixOptions,
+    test_seconds: float,
 ) -> Request:
+    budget = options.budget
     return Request(
         id="",
         repository=str(repository),
@@ -119,9 +125,10 @@ def _request(
         statement="" if issue is None else _text(issue),
         test_command=_command(test),
         pipeline_yaml=dump_pipeline(loaded.pipeline, name=loaded.name, models=loaded.models),
-        rounds=rounds,
-        repeats=repeats,
-        seed=seed,
+        rounds=options.rounds,
+        repeats=options.repeats,
+        seed=options.seed,
+        test_seconds=test_seconds,
         budget_tokens=budget.tokens,
         budget_usd=budget.usd,
         budget_seconds=budget.seconds,
@@ -143,6 +150,7 @@ def _command(test: str) -> tuple[str, ...]:
         raise ConfigError(f"--test {test!r}: {error}; valid: a command such as 'pytest -q tests/test_x.py'") from error
     if not words:
         raise ConfigError("--test is empty; valid: a command such as 'pytest -q tests/test_x.py'")
+    selection(words)  # a command that is not understood is said before anything is stored
     return words
 
 

@@ -61,7 +61,7 @@ class Size:
     workers: int = 2
 
 
-FULL = Size(turns=5, singles=7, jobs=60, container_jobs=16)
+FULL = Size(turns=3, singles=7, jobs=60, container_jobs=16)
 QUICK = Size(turns=1, singles=2, jobs=16, container_jobs=4)
 SLOW_PEER = Size(turns=1, singles=2, jobs=4, container_jobs=4)
 """llm-sandbox asks a container to stop and waits ten seconds for one that does not listen."""

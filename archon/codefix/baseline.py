@@ -7,6 +7,7 @@ said rather than graded over.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,9 @@ from archon.errors import ConfigError, TaskError
 from archon.sandbox.protocol import Limits, Sandbox
 
 _SHOWN = 5
+
+_PYTEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
+"""What pytest takes for a file of tests, unless it is told otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,11 +85,11 @@ async def baseline(
         raise ConfigError(f"repeats={repeats!r} runs of the pristine tree; valid: 1 or more")
     runs = await _runs(sandbox, instance, (), repeats, limits, by_exit_code)
     # Named tests are often the held-out ones: only where all files are in place must each of them be there.
-    visible = expectation(instance, runs, all_there=not instance.held_out)
+    visible = _hanging(instance, runs, ()) or expectation(instance, runs, all_there=not instance.held_out)
     graded = visible
     if instance.held_out:
         runs_of_all = await _runs(sandbox, instance, instance.held_out, repeats, limits, by_exit_code)
-        graded = expectation(instance, runs_of_all)
+        graded = _hanging(instance, runs_of_all, instance.held_out) or expectation(instance, runs_of_all)
     return Baseline(instance_id=instance.id, visible=visible, graded=graded, repeats=repeats, run=runs[0])
 
 
@@ -94,8 +98,9 @@ async def _runs(
 ) -> tuple[TestRun, ...]:
     named = instance.fail_to_pass and instance.pass_to_pass
     ids = instance.fail_to_pass + instance.pass_to_pass if named else ()
-    return tuple(
-        [
+    runs: list[TestRun] = []
+    while len(runs) < repeats and all(run.status != "timeout" for run in runs):
+        runs.append(
             await run_tests(
                 sandbox,
                 instance.tree,
@@ -106,9 +111,23 @@ async def _runs(
                 limits=limits,
                 by_exit_code=by_exit_code,
             )
-            for _ in range(repeats)
-        ]
-    )
+        )
+    return tuple(runs)
+
+
+def _hanging(instance: Instance, runs: Sequence[TestRun], held_out: Tree) -> Expectation | None:
+    """Return what must pass where the wrong code hangs the suite; None: the first run ended.
+
+    Which of its tests fail cannot be seen then: the named ones are believed, else each test file must pass as a whole.
+    """
+    if not runs or runs[0].status != "timeout":
+        return None
+    if instance.fail_to_pass:
+        files = {file.path for file in (*instance.tree, *held_out)}
+        there = [name for name in instance.fail_to_pass if name.partition("::")[0] in files]
+        return Expectation(fail_to_pass=tuple(there), pass_to_pass=instance.pass_to_pass)
+    paths = sorted({file.path for file in (*instance.tree, *held_out)})
+    return Expectation(fail_to_pass=tuple(path for path in paths if _PYTEST_FILE.search(path)))
 
 
 def expectation(instance: Instance, runs: Sequence[TestRun], *, all_there: bool = True) -> Expectation:

@@ -30,6 +30,7 @@ from archon.codefix.predictions import (
     write_predictions,
     write_run_report,
 )
+from archon.codefix.repository_tests import SUITE_LIMITS
 from archon.codefix.task_set import PatchGrader, task_set
 from archon.codefix.types import Instance, Refused
 from archon.config import LoadedPipeline, dump_pipeline, pipeline_hash
@@ -42,7 +43,7 @@ from archon.run.journal import Journal, read_trace
 from archon.run.machine import describe_machine
 from archon.run.remembering import RememberingGrader
 from archon.run.runtime import Runtime
-from archon.sandbox.protocol import Sandbox
+from archon.sandbox.protocol import Limits, Sandbox
 
 T = TypeVar("T")
 
@@ -63,6 +64,8 @@ class FixOptions:
     repeats: int = 3
     """Runs of the suite on the pristine tree and on each winner, to find flaky tests."""
     policy: PatchPolicy = DEFAULT_POLICY
+    limits: Limits = SUITE_LIMITS
+    """For each run of a suite."""
     grade_samples: bool = True
     """Grade every first-round sample, for pass@k; False grades winners alone."""
 
@@ -98,7 +101,7 @@ class Batch:
 
 def fix_loop(body: Pipeline, cases: Iterable[Case], options: FixOptions) -> Pipeline:
     """Return a pipeline with the repository's tests behind it, repeated until they pass."""
-    tests = PatchTests(cases={case.instance.id: case for case in cases}, policy=options.policy)
+    tests = PatchTests(cases={case.instance.id: case for case in cases}, policy=options.policy, limits=options.limits)
     return (body >> tests).refine(max_rounds=options.rounds).compiled(body.title)
 
 
@@ -125,7 +128,7 @@ async def fix_batch(
         cases, unusable = await _cases(instances, folder, sandbox, options)
         if not cases:
             raise TaskError(f"{name}: no instance can be used; {unusable[0][1]}")
-        tasks = task_set(name, cases, policy=options.policy)
+        tasks = task_set(name, cases, policy=options.policy, limits=options.limits)
         grader = tasks.grader
         assert isinstance(grader, PatchGrader)
         body = loaded.pipeline.compiled(loaded.name)
@@ -197,7 +200,7 @@ async def _cases(
         path = folder / "baselines" / _file_name(instance, options)
 
         async def measured() -> Baseline:
-            return await baseline(sandbox, instance, repeats=options.repeats)
+            return await baseline(sandbox, instance, repeats=options.repeats, limits=options.limits)
 
         try:
             return Case(instance=instance, baseline=await _kept(path, Baseline, measured))

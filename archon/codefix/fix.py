@@ -11,6 +11,7 @@ from archon.codefix._write import write_atomically
 from archon.codefix.batch import Batch, FixOptions, fix_batch
 from archon.codefix.jobs import Jobs, Request, Result
 from archon.codefix.policy import DEFAULT_POLICY
+from archon.codefix.repository_tests import SUITE_LIMITS
 from archon.config.document import parse_document
 from archon.config.pipeline_file import LoadedPipeline, read_pipeline
 from archon.errors import BudgetExceeded
@@ -75,6 +76,7 @@ def options_of(asked: Request) -> FixOptions:
         repeats=asked.repeats,
         seed=asked.seed,
         policy=replace(DEFAULT_POLICY, links=asked.links),
+        limits=replace(SUITE_LIMITS, wall_s=asked.test_seconds),
         budget=Budget(
             tokens=asked.budget_tokens,
             usd=asked.budget_usd,

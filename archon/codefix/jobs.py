@@ -41,6 +41,7 @@ class Request:
     rounds: int
     repeats: int
     seed: int
+    test_seconds: float
     budget_tokens: int | None = None
     budget_usd: float | None = None
     budget_seconds: float | None = None

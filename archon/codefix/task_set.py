@@ -75,8 +75,10 @@ class PatchGrader:
         return patch.text if isinstance(patch, Patch) else None
 
 
-def task_set(name: str, cases: Sequence[Case], *, policy: PatchPolicy = DEFAULT_POLICY) -> TaskSet:
+def task_set(
+    name: str, cases: Sequence[Case], *, policy: PatchPolicy = DEFAULT_POLICY, limits: Limits = SUITE_LIMITS
+) -> TaskSet:
     """Return the cases as problems with their grader."""
     by_id = {case.instance.id: case for case in cases}
     problems = tuple(problem_of(case.instance, case.baseline.run) for case in cases)
-    return TaskSet(name=name, problems=problems, grader=PatchGrader(cases=by_id, policy=policy))
+    return TaskSet(name=name, problems=problems, grader=PatchGrader(cases=by_id, policy=policy, limits=limits))

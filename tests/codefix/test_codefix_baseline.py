@@ -9,6 +9,7 @@ from archon.codefix.fake import reporting
 from archon.codefix.types import File, Instance, TestRun
 from archon.errors import ConfigError, TaskError
 from archon.sandbox.fake import ScriptedSandbox
+from archon.sandbox.protocol import Outcome
 
 A, B, C = (f"tests/test_a.py::test_{letter}" for letter in "abc")
 HELD = "tests/test_h.py::test_h"
@@ -110,6 +111,20 @@ async def test_named_tests_of_held_out_files_are_not_expected_of_the_visible_sui
     found = await baseline(ScriptedSandbox(script), named, repeats=1)
     assert found.visible == Expectation(pass_to_pass=(A,))
     assert found.graded == Expectation(fail_to_pass=(HELD,), pass_to_pass=(A,))
+
+
+async def test_code_that_hangs_its_suite_must_pass_whole_files_or_the_named_tests():
+    held_out = (File(path="tests/test_h.py", content=b""),)
+    hangs = Outcome(end="timeout", exit_code=None, stdout=b"", stderr=b"", wall_s=1.0)
+    sandbox = ScriptedSandbox([hangs, hangs])
+    found = await baseline(sandbox, instance(held_out=held_out), repeats=3)
+    assert len(sandbox.jobs) == 2  # it hangs again and again: once is enough
+    assert found.visible == Expectation(fail_to_pass=("tests/test_a.py",))
+    assert found.graded == Expectation(fail_to_pass=("tests/test_a.py", "tests/test_h.py"))
+    named = instance(held_out=held_out, fail_to_pass=("tests/test_a.py::x", "tests/test_h.py::y"))
+    found = await baseline(ScriptedSandbox([hangs, hangs]), named, repeats=1)
+    assert found.visible.fail_to_pass == ("tests/test_a.py::x",)
+    assert found.graded.fail_to_pass == named.fail_to_pass
 
 
 async def test_no_repeats_are_refused():

@@ -26,6 +26,7 @@ ASKED = Request(
     rounds=2,
     repeats=1,
     seed=3,
+    test_seconds=60.0,
     budget_tokens=1000,
     links=("link",),
 )
