@@ -266,9 +266,17 @@ def test_a_layer_of_the_users_own(load):
             "pipeline:\n- sequence: &a [generator, generator]\n"
             + "".join(
                 f"- sequence: &{b} [{', '.join([f'sequence: *{a}'] * 9)}]\n"
-                for a, b in zip("abcdef", "bcdefg", strict=True)
+                for a, b in zip("abc", "bcd", strict=True)
             ),
             "more than 1000 layers, or layers inside themselves",
+        ),
+        (
+            "pipeline:\n- sequence: &a [generator, generator]\n"
+            + "".join(
+                f"- sequence: &{b} [{', '.join([f'sequence: *{a}'] * 9)}]\n"
+                for a, b in zip("abcdef", "bcdefg", strict=True)
+            ),
+            "anchors make more than 100,000 values of it: too many for a pipeline",
         ),
         (
             "pipeline: ['no_such_module:Layer']",
