@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: demo test test-slow lint format clean
 
 demo: $(VENV)/.served
-	$(BIN)/archon eval configs/pipelines/demo_single.yaml configs/pipelines/demo.yaml --task original --difficulty 1 --limit 8 --out runs/demo
+	$(BIN)/archon eval configs/pipelines/demo_single.yaml configs/pipelines/demo.yaml --task original --difficulty 1 --difficulty 2 --limit 8 --out runs/demo
 
 test: $(VENV)/.tested
 	sh scripts/start_docker.sh || echo "no Docker engine: its tests are skipped, bubblewrap's are run"

@@ -265,8 +265,7 @@ def test_a_layer_of_the_users_own(load):
         (
             "pipeline:\n- sequence: &a [generator, generator]\n"
             + "".join(
-                f"- sequence: &{b} [{', '.join([f'sequence: *{a}'] * 9)}]\n"
-                for a, b in zip("abc", "bcd", strict=True)
+                f"- sequence: &{b} [{', '.join([f'sequence: *{a}'] * 9)}]\n" for a, b in zip("abc", "bcd", strict=True)
             ),
             "more than 1000 layers, or layers inside themselves",
         ),
