@@ -1,7 +1,8 @@
 """The command line: parse, load, call one function, write one file.
 
-Exit codes: 0 done; 2 bad input (arguments, configuration, problem set, missing packages); 3 a model or its server;
-4 a budget; 5 the sandbox; 6 a run folder; 130 stopped with Ctrl-C. Every error is one line on standard error.
+Exit codes: 0 done; 1 `fix` found no patch that passes; 2 bad input (arguments, configuration, problem set, missing
+packages); 3 a model or its server; 4 a budget; 5 the sandbox; 6 a run folder; 130 stopped with Ctrl-C. Every error is
+one line on standard error.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import re
 import sys
 import warnings
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -23,7 +24,18 @@ from rich.console import Console
 from archon import __version__
 from archon.budget import Budget
 from archon.cli_fix import fix
-from archon.cli_options import AsJson, Engine, Lenient, MaxCalls, MaxSeconds, MaxTokens, MaxUsd, PipelineFile, Seed
+from archon.cli_options import (
+    AsJson,
+    Engine,
+    Lenient,
+    MaxCalls,
+    MaxSeconds,
+    MaxTokens,
+    MaxUsd,
+    PipelineFile,
+    Seed,
+    narrowed,
+)
 from archon.config import LoadedPipeline, dump_pipeline, load_pipeline, pipeline_hash
 from archon.errors import (
     ArchonError,
@@ -97,7 +109,7 @@ def solve(
     if not problem.text.strip():
         raise ConfigError("the problem is empty: give it as an argument or on standard input")
     given = Budget(tokens=max_tokens, usd=max_usd, seconds=max_seconds, calls=max_calls)
-    budget = _narrowed(loaded.budget, given)
+    budget = narrowed(loaded.budget, given)
 
     async def work() -> Trace:
         compiled = loaded.pipeline.compiled(loaded.name)
@@ -252,7 +264,7 @@ async def _evaluate(
     repair: bool,
 ) -> Run:
     compiled = loaded.pipeline.compiled(loaded.name)
-    options = replace(options, budget=_narrowed(loaded.budget, options.budget))
+    options = replace(options, budget=narrowed(loaded.budget, options.budget))
     with Journal(folder) as journal:
         info = await _info(loaded, compiled, tasks, options.seed, runtime)
         journal.begin(info)  # before a repair: nothing is dropped from another run's folder
@@ -407,12 +419,6 @@ def _problem(prompt: str | None, kind: str, entry_point: str | None) -> Problem:
         except UnicodeDecodeError as error:
             raise ConfigError(f"standard input is not UTF-8 (byte {error.start}): give the problem as UTF-8") from None
     return Problem(id="problem", prompt=prompt, kind=kinds[kind], entry_point=entry_point)
-
-
-def _narrowed(own: Budget | None, given: Budget) -> Budget:
-    """Return the pipeline file's budget with the command line's limits in place of its own."""
-    limits = {each.name: getattr(given, each.name) for each in fields(Budget)}
-    return replace(own or Budget(), **{name: limit for name, limit in limits.items() if limit is not None})
 
 
 def _list_ignored(loaded: LoadedPipeline) -> None:

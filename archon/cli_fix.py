@@ -14,9 +14,9 @@ import typer
 from rich.console import Console
 
 from archon.budget import Budget
-from archon.cli_options import AsJson, Engine, MaxCalls, MaxSeconds, MaxTokens, MaxUsd, Seed
+from archon.cli_options import AsJson, Engine, MaxCalls, MaxSeconds, MaxTokens, MaxUsd, Seed, narrowed
 from archon.codefix.batch import Batch, FixOptions, fix_batch
-from archon.codefix.fix import Cancelled, run_job
+from archon.codefix.fix import Cancelled, loaded_from, run_job
 from archon.codefix.jobs import Jobs, Request, Result
 from archon.codefix.pytest_command import selection
 from archon.codefix.repository_tests import SUITE_LIMITS
@@ -92,14 +92,16 @@ def fix(
         _resume(store, resume, sandbox, as_json=as_json)
     elif instances is not None:
         loaded = _loaded(pipeline, model, n)
+        budget = narrowed(loaded.budget, budget)
         limits = replace(SUITE_LIMITS, wall_s=test_seconds)
         options = FixOptions(
             rounds=rounds, concurrency=concurrency, budget=budget, seed=seed, repeats=repeats, limits=limits
         )
         _fix_set(instances, limit, loaded, options, out, sandbox, as_json=as_json)
     elif repository is not None:
-        options = FixOptions(rounds=rounds, budget=budget, seed=seed, repeats=repeats)
-        request = _request(repository, test, issue, _loaded(pipeline, model, n), options, test_seconds)
+        loaded = _loaded(pipeline, model, n)
+        options = FixOptions(rounds=rounds, budget=narrowed(loaded.budget, budget), seed=seed, repeats=repeats)
+        request = _request(repository, test, issue, loaded, options, test_seconds)
         _fix_repository(store, request, repository, sandbox, submit=submit, as_json=as_json)
 
 
@@ -178,8 +180,8 @@ def _with_links(request: Request, links: tuple[str, ...]) -> Request:
 
 def _run(store: Jobs, identity: str, sandbox: str | None) -> Result:
     async def work() -> Result:
-        home = store.home(identity)
-        async with Runtime(cache=home / "completions.sqlite", engine=sandbox) as runtime:
+        home, models = store.home(identity), loaded_from(store.request(identity)).models
+        async with Runtime(specs=models, cache=home / "completions.sqlite", engine=sandbox) as runtime:
             with ProgressBar(f"fix {identity}", console=_err) as bar:
                 return await run_job(store, identity, runtime, progress=bar)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from archon.budget import Budget
 from archon.errors import ConfigError, nearest
 from archon.sandbox.auto import ENGINES
 
@@ -37,3 +39,9 @@ Engine = Annotated[
         callback=lambda name: _engine(name),
     ),
 ]
+
+
+def narrowed(own: Budget | None, given: Budget) -> Budget:
+    """Return the pipeline file's budget with the command line's limits in place of its own."""
+    limits = {each.name: getattr(given, each.name) for each in fields(Budget)}
+    return replace(own or Budget(), **{name: limit for name, limit in limits.items() if limit is not None})

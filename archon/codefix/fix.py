@@ -29,7 +29,7 @@ class Cancelled(Exception):
 
 
 async def run_job(jobs: Jobs, identity: str, runtime: Runtime, *, progress: Progress | None = None) -> Result:
-    """Run a job, or go on with it, and store its result.
+    """Run a job, or go on with it, and store its result; a solve that ended in an error is tried again the next time.
 
     Raises:
         Cancelled: it was cancelled while it ran.
@@ -60,7 +60,8 @@ async def run_job(jobs: Jobs, identity: str, runtime: Runtime, *, progress: Prog
         await asyncio.gather(work, return_exceptions=True)
     result = result_of(batch)
     write_outputs(batch, home)
-    jobs.finish(identity, result)
+    if result.status != "error":
+        jobs.finish(identity, result)
     return result
 
 

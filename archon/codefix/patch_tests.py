@@ -131,7 +131,7 @@ def _with(candidate: Candidate, verdict: Verdict) -> Candidate:
 
 def _verdict(baseline: Baseline, tried: Tried, name: str) -> Verdict:
     if isinstance(tried.patch, Refused):
-        return Verdict(passed=False, by=name, reason=f"{tried.patch.status}: {tried.patch.reason}", score=0.0)
+        return Verdict(passed=False, by=name, reason=f"{tried.patch.status}: {tried.patch.reason}")
     run, must = tried.run, baseline.visible
     if run is None:
         return Verdict(passed=None, by=name, reason="there are no visible tests")
@@ -159,7 +159,7 @@ def why(run: TestRun, ids: Sequence[str]) -> str:
 def _ordered(
     candidates: tuple[Candidate, ...], baseline: Baseline, runs: Mapping[str, TestRun | None]
 ) -> tuple[Candidate, ...]:
-    """Return the candidates best first; those without a run of this round keep their place by score."""
+    """Return the candidates best first; refused ones have no score and come last."""
     must, ids = baseline.visible, baseline.visible.ids
     ran = [c.id for c in candidates if runs.get(c.id) is not None]
     passed = {name: run.passed for name, run in runs.items() if run is not None}
@@ -170,7 +170,7 @@ def _ordered(
         rank = 3 if candidate.error is not None else {True: 0, None: 1, False: 2}[candidate.passed]
         seen = passed.get(candidate.id)
         if seen is None:
-            return rank, -(candidate.score or 0.0), 0, 0.0
+            return rank, 1.0 if candidate.score is None else -candidate.score, 0, 0.0
         mended = len(seen & set(must.fail_to_pass)) / max(1, len(must.fail_to_pass))
         broken = len(set(must.pass_to_pass) - seen)
         return rank, -mended, broken, -vouched.get(candidate.id, 0.0)

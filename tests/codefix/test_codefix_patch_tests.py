@@ -99,6 +99,14 @@ async def test_refused_answers_fail_with_the_reason_and_run_nothing(ran: list[st
     assert trace.spans[-1].notes == ("empty_patch: 2 of 2 patches",)
 
 
+async def test_a_refused_patch_comes_after_one_that_breaks_everything(ran: list[str]):
+    trace, _ = await solved(["no code", answer("a / b")], n=2)
+    assert [(candidate.id, candidate.score) for candidate in trace.candidates] == [
+        ("generator#1", 1 / 3),
+        ("generator#0", None),
+    ]
+
+
 async def test_an_engine_that_fails_judges_nothing_and_a_timeout_fails(ran: list[str]):
     trace, _ = await solved([answer("boom"), answer("hang")], n=2)
     assert {candidate.id: candidate.passed for candidate in trace.candidates} == {

@@ -11,8 +11,8 @@ import pytest
 from archon.codefix.fake import reporting
 from archon.codefix.repository_tests import run_tests
 from archon.codefix.types import File
-from archon.errors import ConfigError, NoSandbox, SandboxError
-from archon.sandbox import auto, bubblewrap
+from archon.errors import ConfigError, SandboxError
+from archon.sandbox import bubblewrap
 from archon.sandbox.fake import ScriptedSandbox
 from archon.sandbox.protocol import Limits, Outcome
 
@@ -109,32 +109,6 @@ async def test_a_repository_of_pytest_itself_is_refused():
     own = tree({"src/_pytest/config.py": "", "testing/test_config.py": ""})
     with pytest.raises(ConfigError, match="holds '_pytest', a part of pytest"):
         await run_tests(ScriptedSandbox([]), own, pristine=own)
-
-
-ENGINES = [
-    pytest.param("docker", marks=pytest.mark.docker),
-    pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
-]
-
-
-def absent(engine):
-    if engine == "docker":
-        return None if os.environ.get("DOCKER_HOST") or os.path.exists("/var/run/docker.sock") else "no Docker daemon"
-    return None if shutil.which("bwrap") else "bwrap is not installed"
-
-
-@pytest.fixture(params=ENGINES)
-async def sandbox(request):
-    if reason := absent(request.param):
-        pytest.skip(reason)
-    try:
-        opened = await auto.open_sandbox(request.param)
-    except NoSandbox as error:
-        pytest.fail(str(error))
-    try:
-        yield opened
-    finally:
-        await opened.close()
 
 
 LAYOUTS = {
@@ -299,8 +273,8 @@ async def test_a_command_by_its_exit_code(sandbox):
 
 @pytest.mark.bubblewrap
 async def test_a_sandbox_without_pytest_is_said_to_be_so(monkeypatch):
-    if reason := absent("bubblewrap"):
-        pytest.skip(reason)
+    if shutil.which("bwrap") is None:
+        pytest.skip("bwrap is not installed")
     if any(os.path.isdir(f"/usr/lib/python3/dist-packages/{name}") for name in ("pytest", "_pytest")):
         pytest.skip("this system has a pytest of its own")
     monkeypatch.setattr(bubblewrap, "_pytest_parts", list)
